@@ -7,7 +7,6 @@ block, `metadata.rag_repro`, which says what ran, on what, and how long.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import json
 import logging
 import multiprocessing
@@ -30,6 +29,7 @@ from rag_repro.book_folders import BookFolders, here
 from rag_repro.digest import write_whole
 from rag_repro.plain import shortened
 from rag_repro.publish import check, inputs, pages, probe, status
+from rag_repro.publish.check import BuildError
 from rag_repro.publish.notebook_pairs import pair, read_source, run_of, source_hash, to_text
 from rag_repro.publish.parameters import override
 from rag_repro.study.files import check_output
@@ -120,11 +120,7 @@ def _run(book: Any, given: dict, kernel: str | None, places: BookFolders, name: 
     for one in FOLDERS:  # the kernel works in notebooks/, where a relative path would lead astray
         if os.environ.get(one):
             wanted[one] = str(as_path(os.environ[one]).resolve())
-    # A line each minute; on a terminal papermill counts the cells.
-    shown = sys.stderr.isatty() and "TQDM_DISABLE" not in os.environ
-    cells = {"desc": name, "unit": "cell", "leave": False, "disable": False}
-    clock = contextlib.nullcontext() if shown else waiting(f"executing {name}")
-    with clock, patch.dict(os.environ, wanted):  # the kernel inherits it
+    with waiting(f"executing {name}"), patch.dict(os.environ, wanted):  # the kernel inherits it
         try:
             # ipykernel's own notices stay off the terminal; errors of cells still reach us.
             spec = get_kernel_spec(kernel or book.metadata.kernelspec.name)
@@ -134,7 +130,7 @@ def _run(book: Any, given: dict, kernel: str | None, places: BookFolders, name: 
                 None,
                 parameters=given,
                 kernel_name=kernel,
-                progress_bar=cells if shown else False,
+                progress_bar=False,
                 log_output=False,
                 cwd=str(places.notebooks),
                 extra_arguments=["--IPKernelApp.log_level=50"] if quiet else [],
@@ -192,10 +188,6 @@ def tidy(book: Any) -> None:
                 del data["text/plain"]
 
 
-class BuildError(ValueError):
-    """jupyter-book did not build the pages; the text is what it said."""
-
-
 def stale(name: str, places: BookFolders) -> list[str]:
     """Why chapter `name` must run again; empty where its executed copy stands."""
     executed = places.executed(name)
@@ -222,7 +214,7 @@ def build_book(
 
     `only` limits the execution to some chapters; `force` executes them although
     nothing changed; `jobs` of them at once, of which each may hold 6 GB. Raises
-    ChapterError, CheckError or BuildError.
+    ChapterError or BuildError.
     """
     places = places or here()
     pair(places)

@@ -21,8 +21,8 @@ ADDRESS = re.compile(r"\bat 0x[0-9a-f]{6,}")
 WIDGET = "application/vnd.jupyter.widget"
 
 
-class CheckError(ValueError):
-    """Executed chapters that must not be published; the text lists the faults."""
+class BuildError(ValueError):
+    """Pages that cannot be built, or must not be published; the text says what is wrong."""
 
 
 def check(executed: Path, places: BookFolders) -> list[str]:
@@ -44,13 +44,13 @@ def check(executed: Path, places: BookFolders) -> list[str]:
 
 
 def check_all(places: BookFolders) -> None:
-    """Raise CheckError unless every chapter has a sound executed copy, and no other is there."""
+    """Raise BuildError unless every chapter has a sound executed copy, and no other is there."""
     names = places.names()
     orphans = sorted({path.stem for path in places.chapters.glob("*.ipynb")} - set(names))
     faults = [f"{name}: has no source" for name in orphans]
     faults += [fault for name in names for fault in check(places.executed(name), places)]
     if faults:
-        raise CheckError("not fit to be published:\n" + "\n".join(f"  {f}" for f in faults))
+        raise BuildError("not fit to be published:\n" + "\n".join(f"  {f}" for f in faults))
 
 
 def _whole_book(book: Any, name: str, executed: Path, places: BookFolders) -> Iterator[str]:
@@ -59,11 +59,6 @@ def _whole_book(book: Any, name: str, executed: Path, places: BookFolders) -> It
         yield "was not executed by `rag-repro`"
     elif told.get("source") != source_hash(places.source(name)):
         yield "is stale: its source changed after it was executed"
-    if book.metadata.get("papermill", {}).get("exception"):
-        yield "papermill met an exception"
-    # An editor may save the state of no widget at all.
-    if any(one.get("state", one) for one in book.metadata.get("widgets", {}).values()):
-        yield "holds the state of a widget, which needs a script from another host"
     if executed.stat().st_size > LARGEST:
         yield f"is larger than {LARGEST // 2**20} MB"
 

@@ -6,15 +6,12 @@ Read from the scripts, so that it can be had before any chapter is executed.
 from __future__ import annotations
 
 import ast
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
 from rag_repro.book_folders import BookFolders, here
-from rag_repro.publish.notebook_pairs import read_source
-
-
-class ContentsError(ValueError):
-    """A chapter's list of claims that cannot be read."""
+from rag_repro.publish.notebook_pairs import PairError, read_source
 
 
 def claims(places: BookFolders | None = None) -> dict[str, str]:
@@ -29,24 +26,15 @@ def claims(places: BookFolders | None = None) -> dict[str, str]:
 
 
 def _evaluated(source: str, name: str) -> list[str]:
-    """What CLAIMS is, by the cell's plain assignments up to it; nothing else of it runs."""
-    held: dict[str, Any] = {}
+    """What CLAIMS is, by the cell's plain assignments; nothing else of it runs. Else PairError."""
+    held: dict[str, Any] = {"__builtins__": {"range": range}}
     for statement in ast.parse(source).body:
-        if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
-            continue
-        target = statement.targets[0].id
-        if any(isinstance(n, ast.Attribute) for n in ast.walk(statement)):
-            continue
-        code = compile(ast.Expression(statement.value), name, "eval")
-        try:
-            held[target] = eval(code, {"__builtins__": {"range": range}, **held})
-        except (NameError, TypeError) as error:
-            if target == "CLAIMS":
-                raise ContentsError(
-                    f"{name}: CLAIMS is not made of literals and names beside it ({error})"
-                ) from error
-        if target == "CLAIMS":
-            break
+        called = any(isinstance(node, ast.Attribute) for node in ast.walk(statement))
+        if isinstance(statement, ast.Assign) and not called:
+            with contextlib.suppress(NameError, TypeError):  # one that calls something else
+                exec(compile(ast.Module([statement], []), name, "exec"), held)
+    if source and "CLAIMS" not in held:
+        raise PairError(f"{name}: CLAIMS is not made of literals and names beside it")
     return list(held.get("CLAIMS", ()))
 
 

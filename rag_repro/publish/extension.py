@@ -40,7 +40,7 @@ def setup(app: Any) -> dict[str, Any]:
     app.add_transform(Exhibits)
     # After Sphinx has counted (500), since it would count through all chapters.
     app.connect("env-get-updated", number_by_chapter, priority=600)
-    app.connect("doctree-resolved", link_claims)
+    app.connect("html-page-context", link_claims)
     app.connect("doctree-resolved", link_code)
     app.connect("config-inited", switch)
     app.config.mathjax_path = "mathjax/tex-chtml.js"
@@ -122,44 +122,19 @@ def number_by_chapter(app: Any, env: Any) -> list[str]:
 CLAIM = re.compile(r"\b(?:drrag|erm4|dragin|r2ag)\.[cs]\d\d\b")
 LEDGER = "chapters/90_claims"
 
-_STAYS = nodes.reference | nodes.title | nodes.literal_block | nodes.caption
-_TAGS = r"(?is:<(?P<tag>a|script|style|svg|pre)\b.*?</(?P=tag)>|<[^>]*>)"
+# What stays as it is: links, headings, captions, code in blocks, and every tag itself.
+_STAYS = "a|script|style|svg|pre|h[1-6]|caption|figcaption"
+_TAGS = rf"(?is:<(?P<tag>{_STAYS})\b.*?</(?P=tag)>|<[^>]*>)"
 
 
-def link_claims(app: Any, doctree: nodes.document, page: str) -> None:
-    """Put a reference around each name of a claim."""
-    if page == LEDGER or LEDGER not in app.env.found_docs:
-        return
-    ledger = app.builder.get_relative_uri(page, LEDGER)
-    for text in list(doctree.findall(nodes.Text)):
-        if CLAIM.search(text) and not _inside(text):
-            text.parent.replace(text, _linked(text, ledger))
-    for raw in list(doctree.findall(nodes.raw)):
-        if "html" in raw.get("format", "").split():
-            raw.children = [nodes.Text(in_html(raw.astext(), ledger))]
-
-
-def _inside(text: nodes.Text) -> bool:
-    """Whether the text is of what stays as it is."""
-    above = text.parent
-    while above is not None and not isinstance(above, _STAYS | nodes.raw):
-        above = above.parent
-    return above is not None
-
-
-def _linked(text: nodes.Text, ledger: str) -> list[nodes.Node]:
-    made: list[nodes.Node] = []
-    end = 0
-    for found in CLAIM.finditer(text):
-        target = f"{ledger}#{found[0]}"
-        made += [nodes.Text(text[end : found.start()])] if found.start() > end else []
-        made.append(nodes.reference("", found[0], refuri=target, internal=True))
-        end = found.end()
-    return [*made, nodes.Text(text[end:])] if end < len(text) else made
+def link_claims(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Put a link around each name of a claim that a page shows."""
+    if doctree is not None and page != LEDGER and LEDGER in app.env.found_docs:
+        context["body"] = in_html(context["body"], app.builder.get_relative_uri(page, LEDGER))
 
 
 def in_html(html: str, ledger: str) -> str:
-    """The same in HTML that a cell shows: between its tags, and in no link or listing."""
+    """The HTML with each name of a claim as a link to its row of the ledger."""
 
     def linked(found: re.Match) -> str:
         name = found["claim"]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from rag_repro.publish import notebook_pairs
 from rag_repro.study import records
 
 # Files of the checkout on which no page depends: caches, what git ignores (and, below, locks).
@@ -48,7 +45,7 @@ def gather(root: Path, heard: Mapping, own: Path) -> dict[str, str]:
         key = relative.as_posix() + "/" * path.is_dir()
         if key.startswith("rag_repro/publish/") and key not in SHOWN:
             continue
-        value = content_hash(root, key, own)
+        value = hash_of(root, key, own)
         if value is not None:
             found[key] = value
     return dict(sorted(found.items()))
@@ -67,20 +64,6 @@ def hash_of(root: Path, key: str, own: Path | None = None) -> str | None:
     if not path.is_file():
         return None
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
-def content_hash(root: Path, key: str, own: Path | None = None) -> str | None:
-    """As `hash_of`; of chapters, scripts as executed ones, without what editors write into them.
-
-    Of one that no editor touched both are the same.
-    """
-    path, text = root / key, None
-    with contextlib.suppress(notebook_pairs.PairError):  # no chapter: its bytes count
-        if re.fullmatch(r"notebooks/\d[^/]*\.py", key):
-            text = notebook_pairs.script(path)
-        elif re.fullmatch(r"book/chapters/[^/]+\.ipynb", key):
-            text = notebook_pairs.executed(path)
-    return hash_of(root, key, own) if text is None else _digest([text])
 
 
 def digest(root: Path, folders: Iterable[str]) -> str:
@@ -105,9 +88,4 @@ def _digest(names: list[str]) -> str:
 
 def changed(root: Path, recorded: Mapping[str, str], own: Path) -> list[str]:
     """Those of the recorded inputs that are different or gone now."""
-    return [
-        key
-        for key, value in recorded.items()
-        # What has its bytes still need not be parsed.
-        if value != hash_of(root, key, own) and value != content_hash(root, key, own)
-    ]
+    return [key for key, value in recorded.items() if value != hash_of(root, key, own)]

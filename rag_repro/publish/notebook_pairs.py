@@ -39,17 +39,6 @@ NOTEBOOK_METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
 }
 
-
-# What an executed copy says besides, but for the version of Python.
-LANGUAGE = {
-    "codemirror_mode": {"name": "ipython", "version": 3},
-    "file_extension": ".py",
-    "mimetype": "text/x-python",
-    "name": "python",
-    "nbconvert_exporter": "python",
-    "pygments_lexer": "ipython3",
-}
-
 # jupytext reads a script's header and its cells' options with what comes to hand.
 _JUPYTEXT = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 
@@ -76,12 +65,9 @@ def read_source(source: Path) -> Any:
         )
     book.metadata = from_dict(NOTEBOOK_METADATA)
     for cell in book.cells:
-        cell.metadata = _only(cell, "tags", "lines_to_next_cell")  # blank lines of the script
-    return _identified(book)
-
-
-def _identified(book: Any) -> Any:
-    """The notebook, its cells' ids made from their text."""
+        kept = ("tags", "lines_to_next_cell")  # which are blank lines of the script
+        held = {k: v for k, v in cell.metadata.items() if k in kept and v != []}
+        cell.metadata = type(cell.metadata)(held)
     book.nbformat, book.nbformat_minor = 4, 5
     seen: dict[str, int] = {}
     for cell in book.cells:
@@ -91,10 +77,6 @@ def _identified(book: Any) -> Any:
     return book
 
 
-def _only(cell: Any, *names: str) -> Any:
-    return type(cell.metadata)({k: v for k, v in cell.metadata.items() if k in names and v != []})
-
-
 def _cells(book: Any) -> list[list]:
     return [[cell.cell_type, cell.source, cell.metadata.get("tags", [])] for cell in book.cells]
 
@@ -102,29 +84,6 @@ def _cells(book: Any) -> list[list]:
 def source_hash(source: Path) -> str:
     """What an executed copy must carry to be that of the present source."""
     return hashlib.sha256(json.dumps(_cells(read_source(source))).encode()).hexdigest()
-
-
-def script(source: Path) -> str:
-    """A script's text without what editors write into it."""
-    import jupytext
-
-    return jupytext.writes(read_source(source), fmt="py:percent")
-
-
-def executed(path: Path) -> str | None:
-    """The text of an executed copy, likewise; None where it is no notebook of ours."""
-    from nbformat import from_dict
-
-    book = read_notebook(path)
-    if book is None or "python" not in book.metadata.get("rag_repro", {}):
-        return None
-    block, kernel = book.metadata.rag_repro, NOTEBOOK_METADATA["kernelspec"]
-    language = LANGUAGE | {"version": block.python}
-    kept = {"kernelspec": kernel, "language_info": language, "rag_repro": block}
-    book.metadata = from_dict(kept)
-    for cell in book.cells:
-        cell.metadata = _only(cell, "tags")
-    return to_text(_identified(book))
 
 
 def run_of(path: Path) -> dict[str, Any] | None:
@@ -147,11 +106,6 @@ def read_notebook(path: Path) -> Any:
         return None
 
 
-def render(source: Path) -> str:
-    """The pair's text."""
-    return to_text(read_source(source))
-
-
 def to_text(book: Any) -> str:
     """A notebook as JSON with sorted keys, one space an indent, and a last newline."""
     import nbformat
@@ -162,11 +116,15 @@ def to_text(book: Any) -> str:
 def pair(places: BookFolders | None = None) -> list[Path]:
     """Write every script's pair, and the script where an editor put something of its own into
     it; returns those that were changed. The log says which, and whether outputs were dropped."""
+    import jupytext
+
     places = places or here()
     changed = []
     for name in places.names():
         source, target = places.source(name), places.notebooks / f"{name}.ipynb"
-        for path, text in ((source, script(source)), (target, render(source))):
+        book = read_source(source)
+        script = jupytext.writes(book, fmt="py:percent")
+        for path, text in ((source, script), (target, to_text(book))):
             if path.is_file() and path.read_bytes() == text.encode():
                 continue
             dropped = (

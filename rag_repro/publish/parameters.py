@@ -15,7 +15,7 @@ import math
 import os
 import re
 import tokenize
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class ParameterError(ValueError):
 
 
 # What a value must be: choices, a type, a range of integers, a pattern.
-Rule = tuple | frozenset | type | range | re.Pattern
+Rule = tuple | type | range | re.Pattern
 
 HOUSE_RULES: Mapping[str, Rule] = {
     "tier": ("testbed", "public", "paper"),
@@ -153,7 +153,7 @@ def chapter(name: str, namespace: MutableMapping[str, Any], **rules: Rule) -> An
     for rule in rules:
         if rule not in declared:
             raise ParameterError(f"{name}: there is a rule for {_unknown(rule, declared)}")
-    for told in _told(namespace.get("In", []), set(declared)):
+    for told in _injected(namespace.get("In", [])):
         if told not in declared:
             raise ParameterError(f"{name}: {_unknown(told, declared)}")
     values = {}
@@ -196,12 +196,11 @@ def override(
     # The kernel has another folder than who gave the path.
     from rag_repro.data import absolute
 
-    found = {
-        k: absolute(v) if k == "dataset" and isinstance(v, str) else v for k, v in given.items()
-    }
+    if isinstance(given.get("dataset"), str):
+        given["dataset"] = absolute(given["dataset"])
     # Kernels start in notebooks/. A page of what lies in the checkout names no place of this disk.
     inside, above = f"{places.root}{os.sep}", f"..{os.sep}"
-    return {k: v.replace(inside, above) if isinstance(v, str) else v for k, v in found.items()}
+    return {k: v.replace(inside, above) if isinstance(v, str) else v for k, v in given.items()}
 
 
 def _guard(source: Path) -> ast.Call | None:
@@ -230,14 +229,12 @@ def _rule(node: ast.expr) -> Rule | None:
 
 def _full_path(kind: str, value: Any) -> Any:
     """Of a value that names a folder by a relative path, the one from the root of the disk."""
-    if not isinstance(value, str) or kind not in ("dataset", "reader", "retriever", "folder"):
-        return value
-    found = re.fullmatch(r"(folder:|dense:)?(.+)", value, re.DOTALL)
-    if found is None or (kind != "folder" and found[1] != "folder:" and "/" not in found[2]):
-        return value
-    path = as_path(found[2])
-    named = kind == "folder" or found[1] == "folder:"
-    return f"{found[1] or ''}{path.absolute()}" if named or path.is_dir() else value
+    if kind == "folder" and isinstance(value, str) and value:
+        return str(as_path(value).absolute())
+    if kind in ("reader", "retriever") and "/" in str(value):
+        head, path = re.fullmatch(r"(dense:)?(.*)", str(value), re.DOTALL).groups("")
+        return f"{head}{as_path(path).absolute()}" if as_path(path).is_dir() else value
+    return value
 
 
 def _check_name(kind: str, value: str) -> None:
@@ -248,7 +245,7 @@ def _check_name(kind: str, value: str) -> None:
     from rag_repro.study import names, papers
 
     if kind == "folder" or (kind == "dataset" and value.startswith(data.FOLDER)):
-        own_files.existing(Path(value.removeprefix(data.FOLDER)))
+        own_files.existing(as_path(value.removeprefix(data.FOLDER)))
     elif kind == "dataset":
         data.check_name(value)
         data.check_at_hand(value)
@@ -284,31 +281,11 @@ def parse_value(text: str) -> Any:
         return text  # no literal, or one that Python itself cannot make: {[]: 1}
 
 
-def _told(history: list[str], declared: set[str]) -> list[str]:
-    """Names assigned by the last injected cell and the last parameters cell.
-
-    Papermill's cell begins with the comment "# Parameters". A parameters cell
-    edited by hand is known by holding nothing but literals, one of them a
-    declared name; only the last of each counts, so that a name that was put
-    right is not held against the reader of a long session.
-    """
-    injected: list[str] = []
-    written: list[str] = []
-    for text in history:
-        names = _literals(text)
-        if text.startswith("# Parameters\n"):
-            injected = names
-        elif declared.intersection(names):
-            written = names
-    return written + injected
-
-
-def _literals(text: str) -> list[str]:
-    """The names a cell assigns, if literals are all that it holds; else none."""
-    try:
-        return [_assignment(statement, "")[0] for statement in ast.parse(text).body]
-    except (ValueError, SyntaxError):
-        return []
+def _injected(history: Sequence[str]) -> list[str]:
+    """The names that papermill's cell assigns, which begins with the comment "# Parameters"."""
+    cells = [text for text in history if text.startswith("# Parameters\n")]
+    statements = ast.parse(cells[-1]).body if cells else []
+    return [one.targets[0].id for one in statements if isinstance(one, ast.Assign)]
 
 
 def _checked(one: Declared, value: Any, rule: Rule, place: str) -> Any:
@@ -328,7 +305,7 @@ def _checked(one: Declared, value: Any, rule: Rule, place: str) -> Any:
 
 def _obey(name: str, value: Any, rule: Rule, place: str) -> None:
     """Raise ParameterError where `value` breaks `rule`; says what would do."""
-    if isinstance(rule, tuple | frozenset):
+    if isinstance(rule, tuple):
         wanted, holds = "", value in rule
         if not holds:
             wanted = f"one of {', '.join(map(repr, rule))}{nearest(value, rule)}"

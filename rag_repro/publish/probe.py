@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import platform
+import resource
 import sys
 import time
 from pathlib import Path
@@ -91,7 +92,7 @@ def machine() -> dict[str, str | int]:
         "cores": len(os.sched_getaffinity(0))
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1,
-        "memory_gb": _total_memory_gb(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
     }
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():
@@ -99,17 +100,7 @@ def machine() -> dict[str, str | int]:
     return told
 
 
-def _total_memory_gb() -> int:
-    if "SC_PHYS_PAGES" in getattr(os, "sysconf_names", {}):
-        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
-    return 0
-
-
 def _memory_mb() -> int:
     """Most memory that the process held at once."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such counter
-        return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(most / (2**20 if sys.platform == "darwin" else 2**10))

@@ -54,22 +54,15 @@ def pages(places: BookFolders) -> dict[str, str]:
 def _modules(package: Path, names: Sequence[str]) -> Iterator[str]:
     """The public modules of a room that have a docstring, packages before what is in them."""
     for name in names:
-        folder = package / name
-        if name and folder.is_dir():
-            paths = sorted(folder.rglob("*.py"), key=_order)
-        else:
-            paths = [package / f"{name or '__init__'}.py"]
-        for path in paths:
-            parts = path.relative_to(package.parent).with_suffix("").parts
-            parts = parts[:-1] if parts[-1] == "__init__" else parts
+        paths = [package / f"{name or '__init__'}.py", *(package / (name or "-")).rglob("*.py")]
+        by_parts = {}
+        for path in filter(Path.is_file, paths):
+            *folders, stem = path.relative_to(package.parent).with_suffix("").parts
+            by_parts[*folders, *([] if stem == "__init__" else [stem])] = path
+        for parts, path in sorted(by_parts.items()):
             private = any(part.startswith("_") for part in parts)
-            text = path.read_text(encoding="utf-8") if path.is_file() and not private else ""
-            if ast.get_docstring(ast.parse(text)):
+            if not private and ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))):
                 yield ".".join(parts)
-
-
-def _order(path: Path) -> tuple:
-    return (*path.parent.parts, "" if path.stem == "__init__" else path.stem)
 
 
 # ------------------------------------------------------------- as a Sphinx extension

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from numbers import Integral
-from pathlib import Path
 from typing import Any
 
 from rag_repro.book_folders import BookFolders, here
+from rag_repro.publish.inputs import IGNORED
 from rag_repro.publish.notebook_pairs import run_of
 
 OWN = "91_status"
@@ -43,15 +43,15 @@ def runs(places: BookFolders | None = None) -> Any:
 
     places = places or here()
     rows = [
-        {
-            "chapter": name,
-            "run on": block["started"][:10],
-            "seconds": block["seconds"],
-            "memory, MB": block["memory_mb"],
-            "page, kB": round(places.executed(name).stat().st_size / 1024),
-            "parameters": "changed" if block["parameters"] else "defaults",
-            "real data at hand": "yes" if block["data"] else "no",
-        }
+        (
+            name,
+            block["started"][:10],
+            block["seconds"],
+            block["memory_mb"],
+            round(places.executed(name).stat().st_size / 1024),
+            "changed" if block["parameters"] else "defaults",
+            "yes" if block["data"] else "no",
+        )
         for name, block in executed(places).items()
     ]
     columns = ["chapter", "run on", "seconds", "memory, MB", "page, kB"]
@@ -112,17 +112,17 @@ def recorded(places: BookFolders | None = None) -> Any:
     from rag_repro.data.titles import word
     from rag_repro.study import costs, papers
 
-    places = places or here()
+    records = (places or here()).records
     cells = costs.cells(map(papers.load, papers.names()))
-    known = costs.sizes(cells, places.records)
+    known = costs.sizes(cells, records)
     spent: dict[str, costs.Spent] = {}
     made_on: dict[str, set[str]] = {}
     for cell in cells:
-        found = costs.spent(cell, known, places.records)
+        found = costs.spent(cell, known, records)
         if found.recorded:
             name = word(cell.condition.label)
             spent[name] = spent.get(name, costs.Spent()) + found
-            made_on.setdefault(name, set()).update(costs.machines([cell], places.records))
+            made_on.setdefault(name, set()).update(costs.machines([cell], records))
     rows = [
         (name, of.recorded, of.answers, of.seconds / 3600, "; ".join(sorted(made_on[name])))
         for name, of in sorted(spent.items())
@@ -136,20 +136,14 @@ def sizes(places: BookFolders | None = None) -> Any:
     """A row a folder of the checkout: files and kilobytes, caches left out (pandas)."""
     import pandas as pd
 
-    places = places or here()
     rows = []
     for name in ("notebooks", "book/chapters", "results", "artifacts"):
-        files = [p for p in _files(places.root / name) if p.name != f"{OWN}.ipynb"]
-        total = sum(p.stat().st_size for p in files)
-        rows.append({"folder": f"{name}/", "files": len(files), "kB": round(total / 1024)})
+        folder = (places or here()).root / name
+        found = (p for p in folder.rglob("*") if p.is_file() and p.name != f"{OWN}.ipynb")
+        kept = [p for p in found if not IGNORED.intersection(p.relative_to(folder).parts)]
+        total = sum(p.stat().st_size for p in kept)
+        rows.append({"folder": f"{name}/", "files": len(kept), "kB": round(total / 1024)})
     return pd.DataFrame(rows)
-
-
-def _files(folder: Path) -> list[Path]:
-    from rag_repro.publish.inputs import IGNORED
-
-    found = (p for p in folder.rglob("*") if p.is_file())
-    return [p for p in found if not IGNORED.intersection(p.relative_to(folder).parts)]
 
 
 def citation(places: BookFolders | None = None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +58,9 @@ class Ground:
     cells: Sequence[Cell]
     sizes: Sizes
     chapters: Sequence[str]
-    _spent_by_place: dict[tuple, Spent] = field(default_factory=dict)
 
     def spent(self, some: Iterable[Cell]) -> Spent:
-        return sum(map(self._spent, some), Spent())
-
-    def _spent(self, cell: Cell) -> Spent:
-        place = cell.exhibit, cell.condition.hash, cell.n
-        if place not in self._spent_by_place:
-            self._spent_by_place[place] = costs.spent(cell, self.sizes, self.results)
-        return self._spent_by_place[place]
+        return sum((costs.spent(cell, self.sizes, self.results) for cell in some), Spent())
 
     def at(self, tier: str) -> list[Cell]:
         return [cell for cell in self.cells if cell.tier == tier]

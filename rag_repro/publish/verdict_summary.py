@@ -36,19 +36,15 @@ GROUPS: Mapping[str, tuple[tuple[str, ...], int | None, str]] = {
 }
 Row = Mapping[str, Any]
 """A row of the ledger."""
-_OF = {word: name for name, (words, *_) in GROUPS.items() for word in words}
-
-
-def group(word: str) -> str:
-    """Which of GROUPS a verdict's word belongs to."""
-    return _OF[word]
+GROUP_OF = {word: name for name, (words, *_) in GROUPS.items() for word in words}
+"""Which of GROUPS a verdict's word belongs to."""
 
 
 def counts(claims: Sequence[Row]) -> dict[tuple[str, str], Counter]:
     """(paper, tier) -> how many claims are in which group."""
     held: dict[tuple[str, str], Counter] = {}
     for row in claims:
-        held.setdefault((row["paper"], row["tier"]), Counter())[group(row["verdict"])] += 1
+        held.setdefault((row["paper"], row["tier"]), Counter())[GROUP_OF[row["verdict"]]] += 1
     return held
 
 
@@ -123,7 +119,7 @@ def _by_claim(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def _of(rows: Sequence[Row]) -> str:
-    found = {group(row["verdict"]) for row in rows}
+    found = {GROUP_OF[row["verdict"]] for row in rows}
     if found <= {NEVER, UNKNOWABLE, DEVICES}:
         return UNKNOWABLE if found == {UNKNOWABLE} else NEVER
     decided = found & {HELD, DIRECTION, FAILED}
@@ -196,7 +192,7 @@ def _found(row: Row, brief: bool) -> tuple[str, ...]:
         return (row["verdict"],)
     parts = f"{row['parts']} parts" if row["parts"] > 1 else ""
     state = "" if row["state"] == EXPLORATORY else row["state"]
-    small = "below δ" if row["small"] and group(row["verdict"]) == HELD else ""
+    small = "below δ" if row["small"] and GROUP_OF[row["verdict"]] == HELD else ""
     beside = _joined(state, parts, small)
     # As "δ 2", or "no loss 5", which says itself what it is.
     delta = f"δ {row['smallest']}" if row["smallest"][:1].isdigit() else row["smallest"]

@@ -13,6 +13,7 @@ from typing import Any
 
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
+from rag_repro.evaluation.heuristics import GUESSED
 from rag_repro.evaluation.significance import mcnemar
 from rag_repro.schema import Answer, Hit
 from rag_repro.schema.dataset import Dataset
@@ -75,12 +76,12 @@ def each(*told: Told) -> Told:
 
 ANSWERED = higher("acc")
 
-GUESSED = frozenset({"comparison", "bridge_comparison", "yes_no"})
-"""Kinds of question whose answer is one of two: right half of the time whatever is read."""
-
 
 def hard_to_guess(before: Line, after: Line) -> bool:
-    """Whether more than two answers would do: a case of which the passages decide."""
+    """Whether more than two answers would do: a case of which the passages decide.
+
+    An answer that is one of two is right half of the time, whatever is read.
+    """
     return after["kind"] not in GUESSED
 
 
@@ -119,12 +120,10 @@ def counts(
     before: Mapping,
     after: Mapping,
     better: Told = ANSWERED,
-    names: tuple[str, str] | None = None,
 ) -> Table | Note:
     """One line a data set and reader: repaired, spoilt, and whether that may be chance.
 
-    before, after: keys that pick the two cells; all others must agree. names: of the two in
-    words, where their methods' labels do not tell them apart.
+    before, after: keys that pick the two cells; all others must agree.
     """
     sides = _sides(exhibit, before, after)
     body = []
@@ -136,7 +135,7 @@ def counts(
     if not body:
         return missing.note([cell for pair in sides for cell in pair], results)
     head = ["data set", "reader", "repaired", "spoilt", "questions", "McNemar's p"]
-    names = names or tuple(exhibit.methods[side["method"]].label for side in (before, after))
+    names = [exhibit.methods[side["method"]].label for side in (before, after)]
     caption = (
         f"Questions wrong by “{names[0]}” and right by “{names[1]}” (repaired), and the reverse"
     )

@@ -135,7 +135,7 @@ class Chapter:
     def unrun_note(self) -> Note | None:
         """How to run what is folded away; None: nothing is."""
         cells = [cell for held in self.unrun.values() for cell in held]
-        return missing.note_of_cells(cells) if cells else None
+        return missing.of_cells(cells).note if cells else None
 
     @property
     def _shown(self) -> list[Cell]:
@@ -174,7 +174,7 @@ class Chapter:
 
     def tables(self, key: str, rows: Sequence[Row], name: str) -> list[Table | Note]:
         """A table of the lines that have a number, and one note on how to run the others."""
-        lines = exhibit_rows.lines_of(list(rows)).values()
+        lines = exhibit_rows.lines_of(rows).values()
         told = [row for line in lines if any(map(_has_number, line)) for row in line]
         rest = [row for line in lines if not any(map(_has_number, line)) for row in line]
         pages: list[Table | Note] = [self.table(key, told, name)] if told else []
@@ -309,23 +309,15 @@ def ask_again(
     cells = [cell for cell in cells if results.lines(cell)]
     lacks = [workshop.lacks(cell.condition) if calls else None for cell in cells]
     cells = [cell for cell, lacking in zip(cells, lacks, strict=True) if lacking is None]
+    lines = [{line["id"]: line for line in results.lines(cell)} for cell in cells]
     rng = np.random.default_rng(seed)
-    ids = [[line["id"] for line in results.lines(cell)] for cell in cells]
+    drawn = ([(i, str(q)) for q in rng.permutation([*held])] for i, held in enumerate(lines))
     chosen: dict[int, list[str]] = defaultdict(list)
-    for place, question in again.spread(
-        ([(i, q) for q in rng.permutation(of_one)] for i, of_one in enumerate(ids)), calls
-    ):
-        chosen[place].append(str(question))
+    for place, question in again.spread(drawn, calls):
+        chosen[place].append(question)
     # Cells of one exhibit may have keys that others lack, as the seed of a training.
     keys = list(dict.fromkeys(key for place in chosen for key in cells[place].keys))
-    held = [
-        again.Recorded(
-            cells[place].condition,
-            {line["id"]: line for line in results.lines(cells[place])},
-            asked,
-        )
-        for place, asked in chosen.items()
-    ]
+    held = [again.Recorded(cells[i].condition, lines[i], asked) for i, asked in chosen.items()]
     found = list(zip(chosen, again.live_check(held, workshop), strict=True))
     if not found:
         return Note(f"No recorded question was asked again here{_left_out(lacks)}.")

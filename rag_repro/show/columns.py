@@ -233,11 +233,11 @@ def percent(metric: str, over: Mapping[str, Any] | None = None) -> Column:
     return Column(read, unit=f"{metric}, % of the baseline's")
 
 
-def change(metric: str, over: Mapping[str, Any] | None = None) -> Column:
+def change(metric: str) -> Column:
     """What is lost (+) or added (-) against the baseline, in percent of the baseline's."""
 
     def read(entry: Entry) -> Interval | None:
-        found = percent(metric, over).read(entry)
+        found = percent(metric).read(entry)
         return found and found.flipped().shifted(100)
 
     return Column(read, n=True, unit=f"{metric}, % lost")
@@ -375,6 +375,11 @@ def table(
             where = [cells[head] for head, column in columns.items() if not column.measured]
             bare.append([*where, NOT_RUN, *[""] * (len(columns) - len(where) - 1)])
     if not body:
-        return missing.note([e.cell for e in shown], shown[0].results if shown else None, caption)
+        return how_to_run(shown, caption)
     head = [*columns]
     return Table(head, [*body, *bare], caption, name, Download.from_rows(name, head, body))
+
+
+def how_to_run(shown: Sequence[Entry], caption: str) -> Note:
+    """In place of a table or figure of which nothing is recorded."""
+    return missing.note([e.cell for e in shown], shown[0].results if shown else None, caption)

@@ -84,9 +84,8 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
     reason in its note: nothing of the paper's table is passed over.
     """
     key = exhibit.name.split(".", 1)[1]
-    printed = {_printed_key(entry): entry for entry in paper.printed(key)}
+    printed, beside = paper.printed(key), []
     made: list[Row] = []
-    beside: set[tuple] = set()
     for cell in exhibit.cells(tier):
         for keep_name, keep in _groups(exhibit, cell, results):
             for metric in exhibit.metrics:
@@ -95,13 +94,13 @@ def rows(paper: Paper, exhibit: Exhibit, results: Results, tier: str | None = No
                 other = cell.condition.configured.own_candidates is not exhibit.candidates
                 entry = None if other else _find(printed, row.keys, metric, exhibit)
                 if entry is not None:
-                    beside.add(_printed_key(entry))
+                    beside.append(entry)
                     note = _joined(row.note, entry.get("note"))
                     theirs = {k: entry[k] for k in row.keys if entry.get(k)}
                     row = replace(row, paper=entry["value"], note=note, theirs=theirs)
                 made.append(row)
     if tier in (None, "public"):
-        made += [_waiting(exhibit, entry) for k, entry in printed.items() if k not in beside]
+        made += [_waiting(exhibit, entry) for entry in printed if entry not in beside]
     return made
 
 
@@ -173,32 +172,24 @@ def sibling_cell(exhibit: Exhibit, cell: Cell, changes: Mapping[str, Any]) -> Ce
 # ------------------------------------------------------------- printed values
 
 
-def _printed_key(entry: Mapping[str, str]) -> tuple:
-    return tuple(sorted((k, v) for k, v in entry.items() if k not in ("value", "note")))
-
-
 def printed_of(paper: Paper, exhibit: Exhibit, cell: Cell, metric: str) -> str | None:
     """What the paper prints for this cell; None where it prints nothing of it."""
     if cell.condition.configured.own_candidates is not exhibit.candidates:
         return None
-    printed = {_printed_key(e): e for e in paper.printed(exhibit.name.split(".", 1)[1])}
-    entry = _find(printed, cell.keys, metric, exhibit)
+    entry = _find(paper.printed(exhibit.name.split(".", 1)[1]), cell.keys, metric, exhibit)
     return entry and entry["value"]
 
 
 def _find(
-    printed: Mapping[tuple, Mapping[str, str]],
-    keys: Mapping[str, Any],
-    metric: str,
-    exhibit: Exhibit,
+    printed: Sequence[Mapping[str, str]], keys: Mapping[str, Any], metric: str, exhibit: Exhibit
 ) -> Mapping[str, str] | None:
     """The printed value whose every key agrees with a cell's, or is said to."""
     have = {k: _plain(v) for k, v in keys.items()} | {"metric": metric}
     for pair in exhibit.beside:
         if all(keys.get(key) == value for key, value in pair["ours"].items()):
             have |= {key: _plain(value) for key, value in pair["printed"].items()}
-    for key, entry in printed.items():
-        if all(have.get(name) == value for name, value in key):
+    for entry in printed:
+        if all(have.get(name) == entry[name] for name in entry.keys() - {"value", "note"}):
             return entry
     return None
 
@@ -219,18 +210,13 @@ def _joined(*notes: str | None) -> str:
 # ------------------------------------------------------------------ text forms
 
 
-def columns(made: list[Row]) -> list[str]:
-    """The columns of these rows: fixed ones, and between them what the exhibit varies."""
-    return [*HEAD[:4], *_places(made)[2:], *HEAD[4:], *TAIL]
-
-
-def to_csv(made: list[Row]) -> str:
-    """One line a row, every column of `columns`."""
-    head = columns(made)
+def to_csv(made: Sequence[Row]) -> str:
+    """One line a row: fixed columns, and between them what the exhibit varies."""
+    head = [*HEAD[:4], *_places(made)[2:], *HEAD[4:], *TAIL]
     return csv_text(head, ([flat.get(name, "") for name in head] for flat in map(Row.flat, made)))
 
 
-def lines_of(made: list[Row]) -> dict[tuple, list[Row]]:
+def lines_of(made: Sequence[Row]) -> dict[tuple, list[Row]]:
     """Rows by all that is not the metric: one printed line each."""
     lines: dict[tuple, list[Row]] = defaultdict(list)
     for row in made:
@@ -255,28 +241,22 @@ NAMES = {
 
 def text(rows: Sequence[Row], form: str) -> str:
     """The rows as "csv", "json" (a list of objects) or "md" (a reader's table)."""
-    rows = list(rows)
     if form == "csv":
         return to_csv(rows)
     if form == "json":
         return json.dumps([row.flat() for row in rows], ensure_ascii=False, indent=1) + "\n"
-    return markdown(rows)
-
-
-def markdown(rows: Sequence[Row]) -> str:
-    """A GitHub table: each metric's difference to the baseline first, then ours, paper."""
     return github(*grid(rows)) + "\n"
 
 
 def grid(
     rows: Sequence[Row], labels: Mapping[str, str] | None = None
 ) -> tuple[list[str], list[list[str]]]:
-    """Head and body of the reader's table, one line for each method at each setting.
+    """Head and body of the reader's table, one line for each method at each setting: of each
+    metric its difference to the baseline first, then ours, then the paper's.
 
     labels: the methods' names in words. What has one value in all rows gets no
     column; `common` says it, and `settled` what each data set has one value of.
     """
-    rows = list(rows)
     said = {*common(rows), *settled(rows)}
     shown = [name for name in _places(rows) if name not in said]
     names = list(dict.fromkeys(row.metric for row in rows))
@@ -440,11 +420,9 @@ def shared(rows: Sequence[Row]) -> list[str]:
 
 def data_of(rows: Sequence[Row]) -> Download | None:
     """The rows as a CSV file, named after their exhibit and what they have in common."""
-    rows = list(rows)
     if not rows:
         return None
     names = list(dict.fromkeys(row.exhibit for row in rows))
-    flat = {row.flat()["dataset"] for row in rows}
-    tiers = {row.tier for row in rows}
-    place = flat if len(flat) == 1 else tiers if len(tiers) == 1 else ()
+    sets, tiers = {str(row.keys["dataset"]) for row in rows}, {row.tier for row in rows}
+    place = sets if len(sets) == 1 else tiers if len(tiers) == 1 else ()
     return Download("-".join([*names, *place]) + ".csv", to_csv(rows))

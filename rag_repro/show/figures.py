@@ -14,11 +14,9 @@ from typing import Any
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.intervals import Interval
-from rag_repro.show import missing
-from rag_repro.show.columns import Column, Entry, key, label
+from rag_repro.show.columns import Column, Entry, how_to_run, key, label
 from rag_repro.show.picture import (
     MARKERS,
-    WIDTH,
     Download,
     Note,
     Picture,
@@ -58,11 +56,6 @@ class Mark:
         value = self.values[name]
         return value.estimate if isinstance(value, Interval) else value
 
-    def bar(self, name: str) -> list[list[float]] | None:
-        """Lengths of the interval's two arms; None of a bare number."""
-        value = self.values[name]
-        return whiskers([value]) if isinstance(value, Interval) else None
-
 
 def method_styles(methods: Sequence[str]) -> dict[str, tuple[Any, str]]:
     """Method's key -> colour and marker: its family's, or, of others, one that none of them has."""
@@ -96,14 +89,14 @@ def forest(
     """
     marks = _marks(shown, {"ours": column})
     if not marks:
-        return _note(shown, caption)
+        return how_to_run(shown, caption)
     plt, colours = plots()
     figure, axis = plt.subplots(figsize=(across(), 0.34 * len(marks) + 1.2), layout="constrained")
     told = [_named(mark.entry, rows) for mark in marks]
     theirs = [printed and printed.read(mark.entry) for mark in marks]
     for place, (mark, value) in enumerate(zip(marks, theirs, strict=True)):
         look = {"color": colours[0], "marker": "o", "ms": 5, "capsize": 3}
-        axis.errorbar(mark.at("ours"), place, xerr=mark.bar("ours"), **look)
+        axis.errorbar(mark.at("ours"), place, xerr=_arms([mark], "ours"), **look)
         if value is not None:
             axis.plot(value, place, marker="D", ms=6, mfc="none", mec=colours[1], ls="")
     axis.axvline(0, color="0.2", lw=1)
@@ -138,18 +131,14 @@ def curve(
     marks = _marks(shown, {"x": along, **y}, needed=("x",))
     marks = [mark for mark in marks if len(mark.values) > 1]
     if not marks:
-        return _note(shown, caption)
+        return how_to_run(shown, caption)
     if len({mark.at("x") for mark in marks}) == 1:
         return Note(f"{caption}: not drawn, since {along.unit} is the same in every record.")
-    plt, _ = plots()
     by = key(panel) if isinstance(panel, str) else panel
     panels = list(dict.fromkeys(by.text(mark.entry) for mark in marks))
     methods = list(dict.fromkeys(mark.entry.keys["method"] for mark in marks))
     look = method_styles(methods)
-    figure, [axes] = plt.subplots(
-        1, len(panels), figsize=(across(len(panels)), 3.4), sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
+    figure, axes = _panels(len(panels), 3.4)
     styles = dict(zip(y, ("-", "--", ":", "-."), strict=False))
     for axis, title in zip(axes, panels, strict=True):
         for method in methods:
@@ -206,24 +195,20 @@ def frontier(
     """
     marks = _marks(shown, {"x": x, "y": y}, needed=("x", "y"))
     if not marks:
-        return _note(shown, caption)
+        return how_to_run(shown, caption)
     if len(marks) > 1 and len({mark.at("x") for mark in marks}) == 1:
         return Note(f"{caption}: not drawn, since {_unit(x)} is the same in every row.")
-    plt, _ = plots()
     said_by = named or label()
     panels = list(dict.fromkeys(mark.entry.keys["dataset"] for mark in marks))
     look = method_styles([mark.entry.keys["method"] for mark in marks])
     first = {mark.entry.keys["method"]: said_by.text(mark.entry) for mark in reversed(marks)}
-    figure, [axes] = plt.subplots(
-        1, len(panels), figsize=(across(len(panels)), 3.6), sharey=True, squeeze=False,
-        layout="constrained",
-    )  # fmt: skip
+    figure, axes = _panels(len(panels), 3.6)
     at = dict(zip(panels, axes, strict=True))
     for mark in marks:
         axis = at[mark.entry.keys["dataset"]]
         colour, marker = look[mark.entry.keys["method"]]
         words = said_by.text(mark.entry)
-        axis.errorbar(mark.at("x"), mark.at("y"), xerr=mark.bar("x"), yerr=mark.bar("y"),
+        axis.errorbar(mark.at("x"), mark.at("y"), xerr=_arms([mark], "x"), yerr=_arms([mark], "y"),
                       color=colour, marker=marker, ms=6, capsize=2, lw=0.8, label=words,
                       mfc=None if words in first.values() else "none")  # fmt: skip
         theirs = [column.read(mark.entry) for column in printed or ()]
@@ -259,7 +244,7 @@ def bars(
     """
     marks = _marks(shown, columns)
     if not marks:
-        return _note(shown, caption)
+        return how_to_run(shown, caption)
     plt, colours = plots()
     told = [f"{key('dataset').text(m.entry)}, {m.entry.method}" for m in marks]
     thick = 0.8 / (1 if stacked else len(columns))
@@ -305,16 +290,12 @@ def heat(
     marks = _marks(shown, {"value": column})
     marks = [mark for mark in marks if {x, y} <= mark.entry.keys.keys()]
     if not marks:
-        return _note(shown, caption)
-    plt, _ = plots()
+        return how_to_run(shown, caption)
     by = key(panel) if isinstance(panel, str) else panel
     panels = list(dict.fromkeys(by.text(mark.entry) for mark in marks))
     xs, ys = (sorted({mark.entry.keys[k] for mark in marks}) for k in (x, y))
     spread = [mark.at("value") for mark in marks]
-    figure, [axes] = plt.subplots(
-        1, len(panels), figsize=(min(WIDTH, across(len(panels))), min(0.5 * len(ys), 5) + 1.6),
-        squeeze=False, layout="constrained",
-    )  # fmt: skip
+    figure, axes = _panels(len(panels), min(0.5 * len(ys), 5) + 1.6, sharey=False)
     for axis, title in zip(axes, panels, strict=True):
         at = {(m.entry.keys[x], m.entry.keys[y]): m.at("value") for m in marks
               if by.text(m.entry) == title}  # fmt: skip
@@ -357,8 +338,14 @@ def _marks(
     return made
 
 
-def _note(shown: Sequence[Entry], caption: str) -> Note:
-    return missing.note([e.cell for e in shown], shown[0].results if shown else None, caption)
+def _panels(number: int, height: float, sharey: bool = True) -> tuple[Any, Sequence[Any]]:
+    """A figure, and its axes side by side; height in inches."""
+    plt, _ = plots()
+    size = across(number), height
+    figure, [axes] = plt.subplots(
+        1, number, figsize=size, sharey=sharey, squeeze=False, layout="constrained"
+    )
+    return figure, axes
 
 
 def _ends(values: Sequence[Any]) -> set[Any]:

@@ -203,7 +203,7 @@ def heat_map(
     if chosen is None:
         return Note("No question has been answered by all of these methods.")
     if unready := [cell for cell in cells.values() if chapter.workshop.lacks(cell.condition)]:
-        return missing.note_of_cells(unready, caption)
+        return missing.of_cells(unready).note
     dataset = chapter.workshop.dataset(conditions[0].dataset, conditions[0].split)
     question = dataset.by_id[chosen]
     answers = again.answered([(condition, question) for condition in conditions], chapter.workshop)

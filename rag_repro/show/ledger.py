@@ -14,11 +14,10 @@ from rag_repro.evaluation import metrics
 from rag_repro.evaluation.heuristics import GUESSED
 from rag_repro.evaluation.verdicts import OPEN
 from rag_repro.show import arithmetic
-from rag_repro.show.arithmetic import working
 from rag_repro.show.picture import csv_text
 from rag_repro.show.table import Table, github
 from rag_repro.show.values import number, within
-from rag_repro.study import audits, judge, papers, standing
+from rag_repro.study import audits, papers, standing
 from rag_repro.study.audits import Finding
 from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import Judged, Part
@@ -189,7 +188,7 @@ def statements(paper: Paper, ids: Sequence[str]) -> Table:
     body = []
     for name in ids:
         claim = paper.claim(name)
-        support = f"{claim.support}: {working(paper, claim)}".rstrip(": ")
+        support = f"{claim.support}: {arithmetic.working(paper, claim)}".rstrip(": ")
         said = f"{claim.id} ({claim.place}): {claim.claim}"
         body.append([said, claim.paper_numbers, support])
     caption = f"Claims of {paper.short}, and its own numbers"
@@ -210,11 +209,11 @@ def changed(paper: Paper, ids: Sequence[str], name: str = "") -> Table | None:
     return Table(head, body, caption, name, stacked=True) if body else None
 
 
-def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
+def verdicts(paper: Paper, judgements: Iterable[Judged]) -> Table:
     """One line a claim and tier; of one claim below one another, its words once."""
     head = ["claim", "tier", "verdict", "state", "effect [95 %], n", "smallest effect", "why"]
     caption = f"Verdicts on claims of {paper.short}; effects in the direction that is claimed"
-    by: dict[str, list[judge.Judged]] = {}
+    by: dict[str, list[Judged]] = {}
     for judged in judgements:
         by.setdefault(judged.claim.id, []).append(judged)
     body = []
@@ -226,7 +225,7 @@ def verdicts(paper: Paper, judgements: Iterable[judge.Judged]) -> Table:
 
 
 def contrasts(
-    judgements: Iterable[judge.Judged],
+    judgements: Iterable[Judged],
     roles: Sequence[str],
     caption: str,
     name: str = "",
@@ -236,7 +235,7 @@ def contrasts(
     lines, behind them.
     """
     body = [
-        _aside_line(judged, part)
+        [judged.claim.id, judged.tier, part.contrast.label, part.verdict.word, counted(part)]
         for judged in judgements
         for part in judged.parts
         if part.contrast.role in roles and part.interval
@@ -269,7 +268,7 @@ def guesses(results: Results, tier: str) -> list[list[str]]:
     return lines
 
 
-def _verdict_line(judged: judge.Judged) -> list[str]:
+def _verdict_line(judged: Judged) -> list[str]:
     part = judged.headline
     verdict = part.verdict if part else judged.verdict
     effect = counted(part) if part else ""
@@ -281,8 +280,3 @@ def _verdict_line(judged: judge.Judged) -> list[str]:
     if verdict.working:
         reason += f"; {verdict.working}"
     return [judged.tier, word, state, effect, small, reason]
-
-
-def _aside_line(judged: judge.Judged, part: judge.Part) -> list[str]:
-    label, word = part.contrast.label, part.verdict.word
-    return [judged.claim.id, judged.tier, label, word, counted(part)]

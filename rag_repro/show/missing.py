@@ -10,7 +10,6 @@ from rag_repro.evaluation.verdicts import NOT_RUN
 from rag_repro.show.escape import as_code, as_html, as_myst
 from rag_repro.show.picture import Note
 from rag_repro.study import names
-from rag_repro.study.names import train_command
 from rag_repro.study.papers import Cell
 from rag_repro.study.scores import Results
 
@@ -51,12 +50,6 @@ def of_cells(cells: Iterable[Cell]) -> Missing:
     return Missing(tuple(dict.fromkeys([*train, *map(_command, cells)])))
 
 
-def of_trained(names: Iterable[str], tasks: tuple[str, ...]) -> Missing:
-    """What trains these; tasks: what they are trained for, as `study.names.SCORERS`."""
-    commands = (train_command(name, tasks) for name in names)
-    return Missing(tuple(dict.fromkeys(filter(None, commands))), "not at hand")
-
-
 def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:
     """In place of what the cells would show, with what makes the records that they lack.
 
@@ -64,14 +57,9 @@ def note(cells: Sequence[Cell], results: Results, caption: str = "") -> Note:
     nothing could be run: there is no cell, or all have records that do not tell.
     """
     lacking = [cell for cell in cells if not results.lines(cell)]
-    if lacking or not cells:
-        return note_of_cells(lacking, caption)
-    return _sentence(UNTOLD, caption)
-
-
-def note_of_cells(cells: Sequence[Cell], caption: str = "") -> Note:
-    """The same where none of the cells has a record."""
-    return of_cells(cells).note if cells else _sentence(NOTHING, caption)
+    if lacking:
+        return of_cells(lacking).note
+    return _sentence(UNTOLD if cells else NOTHING, caption)
 
 
 def _sentence(text: str, caption: str = "") -> Note:

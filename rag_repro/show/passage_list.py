@@ -6,6 +6,7 @@ from rag_repro.analysis.gold_signals import SYMBOLS, RankedList, head_relevance
 from rag_repro.show import missing
 from rag_repro.show.table import Table
 from rag_repro.show.traces import roles_of
+from rag_repro.study.names import train_command
 
 
 def passage_list(ranked: RankedList, former: str, name: str = "") -> Table:
@@ -25,6 +26,7 @@ def passage_list(ranked: RankedList, former: str, name: str = "") -> Table:
         for i, hit in enumerate(ranked.hits)
     ]
     if not head:
-        body[0][-1] = missing.of_trained([former], ("r2ag",))
+        train = train_command(former, ("r2ag",))
+        body[0][-1] = missing.Missing((train,) if train else (), "not at hand")
     columns = ["place", "passage", "gold", *SYMBOLS.values(), "head: gold, %"]
     return Table(columns, body, f"“{ranked.question.text}”, and its candidates", name)

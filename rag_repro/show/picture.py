@@ -10,6 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rag_repro.evaluation.statistics import Interval
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 SLIM = 5.4  # inches, up to which a figure is whole on a phone; wider ones scroll there
 
 
+@dataclass(frozen=True)
 class Download:
     """A small file that a page holds itself, so that it can be had without a network."""
 
-    def __init__(self, name: str, text: str):
-        self.name, self.text = name, text
+    name: str
+    text: str
 
     @classmethod
     def from_rows(

@@ -27,15 +27,6 @@ from rag_repro.words import nearest
 
 Line = Mapping[str, Any]
 
-ONLY_AGAIN = {
-    "dragin": "the queries and the score of each word",
-    "drrag": "what each search found",
-    "erm4": "the rewritten queries and what each search found",
-    "r2ag": "the features of each passage",
-    "composed": "what each part decided",
-}
-"""Of whose methods a record, which holds no text of the data, keeps no such thing."""
-
 
 @dataclass(frozen=True)
 class RecordedExhibit:
@@ -212,7 +203,8 @@ def question(recorded: RecordedExhibit, question_id: str, *, anew: bool = False)
             told += _again(recorded, cell, asked, dataset)
         else:
             told += traces.evidence(_events(cell, line, asked))
-            told += _missing(cell)
+            flags = shlex.join(["--method", cell.keys["method"], "--again"])
+            told.append(("no record", f"of other decisions; this command with {flags} shows them"))
         settings = ", ".join(f"{k} {v}" for k, v in cell.keys.items() if k != "dataset")
         made.append(_part(settings, told))
     return made
@@ -285,13 +277,9 @@ def _events(cell: Cell, line: Line, asked: Question) -> Iterator[traces.Event]:
         yield {"stage": "critique", "passage": name, "relevant": p}
     if dynamic := line.get("dynamic"):
         taken = iter(dynamic.get("taken", ()))
-        counts = {"words judged": dynamic.get("judged"), "asked again": dynamic["again"]}
-        yield {
-            "stage": "timing",
-            "drafts": dynamic["drafts"],
-            "alarms": dynamic["alarms"],
-            **counts,
-        }
+        told = {"drafts": dynamic["drafts"], "alarms": dynamic["alarms"]}
+        told |= {"words judged": dynamic.get("judged"), "asked again": dynamic["again"]}
+        yield {"stage": "timing", **told}
         behind = len(dynamic["found"]) - len(dynamic.get("taken", ()))
         for number, found in enumerate(dynamic["found"]):
             names = [asked.gold_ids[i] if asked.gold else f"no. {i + 1}" for i in found]
@@ -299,14 +287,6 @@ def _events(cell: Cell, line: Line, asked: Question) -> Iterator[traces.Event]:
             if number >= behind and (of := next(taken, None)):
                 told["words taken"] = f"{of[0]} of {of[1]}"
             yield {"stage": f"search {number + 1}", **told}
-
-
-def _missing(cell: Cell) -> Iterator[tuple[str, str]]:
-    module = cell.condition.spec.run.__module__
-    for name, what in ONLY_AGAIN.items():
-        if f".{name}" in module:
-            flags = shlex.join(["--method", cell.keys["method"], "--again"])
-            yield "no record", f"of {what}; this command with {flags} shows them"
 
 
 def _again(

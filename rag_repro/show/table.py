@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rag_repro.evaluation.verdicts import NOT_RUN
@@ -37,6 +37,7 @@ class Under:
         return f"{as_html(self.text)} <small>{as_html(self.under)}</small>"
 
 
+@dataclass(repr=False, eq=False)
 class Table:
     """A table that a notebook shows: HTML in the book, Markdown as plain text.
 
@@ -48,20 +49,17 @@ class Table:
     below.
     """
 
-    def __init__(
-        self,
-        head: Sequence[str],
-        body: Sequence[Sequence[Any]],
-        caption: str = "",
-        name: str = "",
-        data: Download | None = None,
-        meanings: Mapping[str, str] | None = None,
-        more: Table | None = None,
-        stacked: bool = False,
-    ):
-        self.head, self.body, self.caption = list(head), [list(r) for r in body], caption
-        self.name, self.data, self.meanings = name, data, meanings or {}
-        self.more, self.stacked = more, stacked
+    head: Sequence[str]
+    body: Sequence[Sequence[Any]]
+    caption: str = ""
+    name: str = ""
+    data: Download | None = None
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    more: Table | None = None
+    stacked: bool = False
+
+    def __post_init__(self):
+        self.head, self.body = list(self.head), [list(cells) for cells in self.body]
 
     def __repr__(self) -> str:
         told = github(self.head, self.body)

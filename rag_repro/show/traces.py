@@ -392,7 +392,7 @@ def clock_table(line: Mapping[str, Any] | None, cell: Cell | None) -> Table | No
     if line is None:
         if cell is None:
             return Note("This method is not among the rows shown.")
-        return missing.note_of_cells([cell])
+        return missing.of_cells([cell]).note
     turn = line["turns"][0]
     body = [
         [_KINDS[kind], items, f"{1000 * seconds:,.1f}", f"{100 * seconds / turn['seconds']:.1f} %"]

@@ -10,7 +10,6 @@ import pytest
 
 from rag_repro.publish import build
 from rag_repro.publish.build import BuildError, ChapterError, build_book, to_html
-from rag_repro.publish.check import CheckError
 from rag_repro.publish.notebook_pairs import pair
 
 pytestmark = pytest.mark.slow
@@ -124,6 +123,6 @@ def test_a_faulty_chapter_is_never_built(places, front):
     source = places.source("05_small")
     source.write_text(source.read_text() + '\n# %%\nimport sys\n\nprint("x", file=sys.stderr)\n')
     pair(places)
-    with pytest.raises(CheckError, match="debris on stderr: 'x'"):
+    with pytest.raises(BuildError, match="debris on stderr: 'x'"):
         build_book(places)
     assert not places.html.exists()

@@ -8,7 +8,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from rag_repro.publish import build, status
-from rag_repro.publish.check import CheckError, check, check_all
+from rag_repro.publish.check import BuildError, check, check_all
 from rag_repro.publish.notebook_pairs import source_hash, to_text
 
 
@@ -94,22 +94,6 @@ def test_a_notebook_that_was_executed_by_other_means(places):
     assert faults_of(book, places) == ["05_small: was not executed by `rag-repro`"]
 
 
-def test_an_exception_that_papermill_noted(places):
-    book = sound(places)
-    book.metadata["papermill"] = {"exception": True}
-    assert faults_of(book, places) == ["05_small: papermill met an exception"]
-
-
-def test_the_state_of_widgets(places):
-    book = sound(places)
-    kept = {"state": {}, "version_major": 2, "version_minor": 0}  # what an editor saves of none
-    book.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": kept}
-    assert faults_of(book, places) == []
-    [kept] = book.metadata["widgets"].values()
-    kept["state"] = {"a1": {"model_name": "IntProgressModel"}}
-    assert len(faults_of(book, places)) == 1
-
-
 @pytest.mark.parametrize("counts", [(1, None), (2, 1), (1, 3), (1, 1), (2, 3)])
 def test_cells_that_were_not_executed_once_each_in_order(places, counts):
     book = sound(places)
@@ -139,7 +123,7 @@ def test_a_page_too_large_to_load(places):
 
 def test_missing_copies_and_strangers_are_listed_together(places):
     (places.chapters / "06_else.ipynb").write_text(to_text(sound(places)))
-    with pytest.raises(CheckError) as raised:
+    with pytest.raises(BuildError) as raised:
         check_all(places)
     assert "05_small: has no executed copy" in str(raised.value)
     assert "06_else: has no source" in str(raised.value)

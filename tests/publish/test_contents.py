@@ -8,6 +8,7 @@ import pytest
 
 from rag_repro.book_folders import BookFolders
 from rag_repro.publish import contents
+from rag_repro.publish.notebook_pairs import PairError
 from rag_repro.study import papers
 from tests.publish.conftest import HEADER
 
@@ -33,7 +34,7 @@ def test_nothing_of_a_cell_is_run_but_its_plain_assignments(places, tmp_path):
 
 def test_claims_that_cannot_be_read_so_are_refused_with_the_chapter(places):
     put(places, "11_a", "# %%\nCLAIMS = sorted(FOUND)\n")
-    with pytest.raises(contents.ContentsError, match="11_a: CLAIMS is not made of literals"):
+    with pytest.raises(PairError, match="11_a: CLAIMS is not made of literals"):
         contents.claims(places)
 
 

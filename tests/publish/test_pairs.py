@@ -8,20 +8,15 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat import from_dict
 
 from rag_repro.book_folders import BookFolders, PlaceError, here
-from rag_repro.publish.inputs import changed, content_hash, hash_of
 from rag_repro.publish.notebook_pairs import (
-    LANGUAGE,
-    NOTEBOOK_METADATA,
     PairError,
     check_pairs,
     main,
     pair,
     read_source,
     source_hash,
-    to_text,
 )
 from rag_repro.publish.parameters import override
 from tests.publish.conftest import HEADER
@@ -113,18 +108,14 @@ SAVED = {
 def test_what_an_editor_writes_into_a_script_is_no_content_and_is_mended(places, what):
     source = places.source("05_small")
     text, before = source.read_text(), source_hash(source)
-    read = {"notebooks/05_small.py": hash_of(places.root, "notebooks/05_small.py")}
     old, new = SAVED[what]
     assert old in text
     source.write_text(text.replace(old, new), newline="")
     assert check_pairs(places) == []
     assert source_hash(source) == before
-    assert changed(places.root, read, places.executed("05_small")) == []
     assert override("05_small", {"n_questions": 5}, places)
     assert pair(places) == [source]
     assert source.read_bytes() == text.encode()
-    source.write_text(text.replace("# Small", "# Smaller"))
-    assert changed(places.root, read, places.executed("05_small")) == ["notebooks/05_small.py"]
 
 
 def saved_by_an_editor(path):
@@ -163,33 +154,6 @@ def test_a_notebook_that_is_none_is_told_and_mended(places, text):
     assert check_pairs(places) == ["05_small.ipynb is not the pair of 05_small.py; run `make pair`"]
     assert pair(places) == [target]
     assert check_pairs(places) == []
-
-
-def test_an_executed_copy_that_an_editor_saved_makes_no_chapter_stale_that_read_it(places):
-    out, key = places.executed("05_small"), "book/chapters/05_small.ipynb"
-    book = read_source(places.source("05_small"))
-    book.metadata = from_dict(
-        {
-            "kernelspec": NOTEBOOK_METADATA["kernelspec"],
-            "language_info": {**LANGUAGE, "version": "3.11.7"},
-            "rag_repro": {"python": "3.11.7"},
-        }
-    )
-    out.write_text(to_text(book))
-    read = {key: hash_of(places.root, key)}
-    saved = saved_by_an_editor(out)
-    assert hash_of(places.root, key) != read[key]
-    assert changed(places.root, read, places.root / "other") == []
-    saved["metadata"]["rag_repro"]["seconds"] = 1
-    out.write_text(json.dumps(saved))
-    assert changed(places.root, read, places.root / "other") == [key]
-
-
-def test_the_books_own_chapters_are_as_no_editor_touched_them():
-    """Else their recorded hashes, of bytes, would not be those of their content."""
-    for name in BookFolders(ROOT).names():
-        for key in (f"notebooks/{name}.py", f"book/chapters/{name}.ipynb"):
-            assert content_hash(ROOT, key) == hash_of(ROOT, key), key
 
 
 def test_a_script_of_another_language_is_refused(places):

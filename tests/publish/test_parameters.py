@@ -102,15 +102,6 @@ def test_a_misspelt_injected_name_is_refused_with_the_nearest(places):
         chapter("05_small", namespace(In=history, n_question=5))
 
 
-def test_a_misspelt_name_in_a_cell_edited_by_hand_is_refused_until_put_right(places):
-    wrong = 'tier = "public"\nn_question = 5'
-    with pytest.raises(ParameterError, match="did you mean 'n_questions'"):
-        chapter("05_small", namespace(In=["", wrong]))
-    right = 'tier = "public"\nn_questions = 5'
-    run = chapter("05_small", namespace(In=["", wrong, right], tier="public", n_questions=5))
-    assert run.changed == ("tier", "n_questions")
-
-
 def test_cells_of_the_chapter_itself_are_no_parameters(places):
     history = ["", "width = 7\nheight = 3", "table = f(3)", "x ="]
     assert chapter("05_small", namespace(In=history)).changed == ()

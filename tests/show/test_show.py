@@ -228,7 +228,7 @@ def test_what_cannot_be_shown_is_one_line(capsys, words, message):
                 "  threshold 0.02",
                 "  timing    drafts 5, alarms 4, words judged 57",
                 "  search 2  gold found B-p000083, words taken 19 of 21",
-                "  no record of the queries and the score of each word;",
+                "  no record of other decisions;",
                 "--method dragin",
             ],
         ),
@@ -248,7 +248,7 @@ def test_what_cannot_be_shown_is_one_line(capsys, words, message):
         ),
         (
             ["r2ag.table1", "--question", "B-q-comparison-0000", "--method", "r2ag"],
-            ["  no record of the features of each passage;", "  hit 10    B-p000180 "],
+            ["  no record of other decisions;", "  hit 10    B-p000180 "],
         ),
     ],
 )

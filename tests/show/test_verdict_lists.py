@@ -106,7 +106,7 @@ def test_each_group_has_a_section_with_its_number_and_its_table(page):
 
 
 def test_every_verdict_has_a_place_in_the_figure():
-    assert {verdict_summary.group(word) for word in WORDS} == set(verdict_summary.GROUPS)
+    assert {verdict_summary.GROUP_OF[word] for word in WORDS} == set(verdict_summary.GROUPS)
 
 
 def test_the_figure_counts_claims_and_is_the_same_twice():

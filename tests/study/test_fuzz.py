@@ -190,7 +190,7 @@ def test_chapters(tmp_path_factory, data):
     places.notebooks.mkdir()
     path = places.notebooks / "05_small.py"
     path.write_bytes(data.draw(spoilt(CHAPTER.encode())))
-    refused_by_name(lambda: notebook_pairs.render(path), ValueError, path.name)
+    refused_by_name(lambda: notebook_pairs.read_source(path), ValueError, path.name)
     refused_by_name(lambda: parameters.parameters("05_small", places), ValueError, path.name)
     shutil.rmtree(places.root)
 
