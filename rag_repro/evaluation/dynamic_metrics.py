@@ -55,10 +55,6 @@ def used_searches(line: Line) -> float | None:
     return float(len(told["found"]) - (told["alarms"] > 0 and told["drafts"] == told["alarms"]))
 
 
-def asked_again(line: Line) -> float | None:
-    return float(line["dynamic"]["again"]) if "dynamic" in line else None
-
-
 def query_recall(line: Line) -> float | None:
     """Share of the gold passages that one search finds, its mean; None without search or gold."""
     return _mean_share(_found(line), line)
@@ -197,12 +193,6 @@ WRONG, ENTROPY, SURPRISE, ATTENTION, SCORE, RELEASED = 0, 1, 2, 3, 4, 8
 """Places in a hop's entry."""
 
 
-def wrong_hops(line: Line) -> float | None:
-    """Share of the hops at which the reader's own next answer is wrong; None: none was checked."""
-    hops = line.get("timing")
-    return sum(hop[WRONG] for hop in hops) / len(hops) if hops else None
-
-
 def told_apart(signal: int, line: Line) -> float | None:
     """How often a hop with a wrong answer has the higher signal; None without both kinds."""
     hops = line.get("timing", ())
@@ -216,10 +206,10 @@ HIGH, LOW, MOVED_HIGH, MOVED_LOW, FIRST = range(5)
 """Places in a pair's entry."""
 
 
-def mean_of(place: int, line: Line) -> float | None:
-    """Mean of the pairs; None without one."""
-    pairs = line.get("influence")
-    return sum(pair[place] for pair in pairs) / len(pairs) if pairs else None
+def mean_of(place: int, line: Line, of: str = "influence") -> float | None:
+    """Mean of the pairs (or hops) at a place of their entries; None without one."""
+    entries = line.get(of)
+    return sum(entry[place] for entry in entries) / len(entries) if entries else None
 
 
 def further(line: Line) -> float | None:
@@ -255,7 +245,7 @@ TABLE = (
     described("alarm_rate", alarm_rate),
     described("blank_alarms", blank_alarms),
     described("used_searches", used_searches),
-    described("asked_again", asked_again),
+    described("asked_again", counted("again")),
     described("query_recall", query_recall),
     described("alarm_recall", alarm_recall),
     described("found_gold", found_gold),
@@ -295,7 +285,7 @@ TABLE = (
 )
 
 CHECKS = (
-    described("wrong_hops", wrong_hops),
+    described("wrong_hops", partial(mean_of, WRONG, of="timing")),
     described("hop_auc", partial(told_apart, SCORE)),
     described("hop_auc_entropy", partial(told_apart, ENTROPY)),
     described("hop_auc_surprise", partial(told_apart, SURPRISE)),

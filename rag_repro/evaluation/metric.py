@@ -111,3 +111,8 @@ def _catalogue() -> Mapping[str, Mapping[str, Any]]:
 def described(name: str, fn: Callable[[Any], float | None]) -> Metric:
     """The metric of that name as `metrics.yaml` describes it."""
     return Metric(name=name, fn=fn, **{**_USUAL, **_catalogue()[name]})
+
+
+def counted(part: str, field: str, line: Line) -> float | None:
+    """A count in a part of the line, as its cost: 0 where it is not told; None without the part."""
+    return float(line[part].get(field, 0)) if part in line else None
