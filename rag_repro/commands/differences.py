@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rag_repro.evaluation import metrics
-from rag_repro.evaluation.statistics import paired_interval
+from rag_repro.evaluation.resampling import resample_difference
 from rag_repro.study import records
 from rag_repro.study.lines import difference
 from rag_repro.study.records import Record, RecordError
@@ -51,9 +51,9 @@ def _compare(path: str, a: Record, b: Record) -> list[dict[str, Any]]:
             continue
         scale = metrics.get(metric).scale
         ours, theirs = (np.array([side[i] * scale for i in held]) for side in (ours, theirs))
-        interval = paired_interval(
+        interval = resample_difference(
             theirs, ours, rng=np.random.default_rng(0), clusters=[left[i]["cluster"] for i in held]
-        )
+        ).interval()
         made.append(
             {
                 "condition": path,

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rag_repro.evaluation.bootstrap_draws import over_draws
-from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError, Unseen
+from rag_repro.evaluation.intervals import Resampled, StatisticsError, Unseen
 
 Key = TypeVar("Key", int, str)
 DRAWS = 20_000
@@ -212,16 +212,3 @@ def _summed(held: Iterable[tuple[float, Mapping[Key, float]]]) -> dict[Key, floa
 
 def _scaled(held: Iterable[tuple[float, Unseen]]) -> Unseen:
     return tuple((abs(factor) * span, units) for factor, one in held for span, units in one)
-
-
-def mean_interval(values, *, rng, clusters=None, level=0.95, draws=DRAWS, span=None) -> Interval:
-    """`resample(...)`, then its interval."""
-    return resample(values, rng=rng, clusters=clusters, draws=draws, span=span).interval(level)
-
-
-def paired_interval(
-    ours, theirs, *, rng, clusters=None, level=0.95, draws=DRAWS, span=None
-) -> Interval:
-    """`resample_difference(...)`, then its interval."""
-    drawn = resample_difference(ours, theirs, rng=rng, clusters=clusters, draws=draws, span=span)
-    return drawn.interval(level)

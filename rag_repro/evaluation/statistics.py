@@ -6,8 +6,6 @@ from rag_repro.evaluation.ratios import percent_interval, resample_ratio
 from rag_repro.evaluation.resampling import (
     DRAWS,
     combine,
-    mean_interval,
-    paired_interval,
     resample,
     resample_difference,
 )
@@ -23,8 +21,6 @@ __all__ = [
     "holm_intervals",
     "mcnemar",
     "mde_of",
-    "mean_interval",
-    "paired_interval",
     "percent_interval",
     "resample",
     "resample_difference",

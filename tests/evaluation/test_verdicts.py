@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rag_repro.evaluation import verdicts as vd
-from rag_repro.evaluation.statistics import Interval, paired_interval
+from rag_repro.evaluation.statistics import Interval, resample_difference
 
 
 def iv(lo, hi, estimate=None, n=100, level=0.95):
@@ -279,7 +279,7 @@ def records(n, won, lost):
 )
 def test_each_verdict_is_reached_from_records(n, won, lost, word):
     ours, theirs = records(n, won, lost)
-    interval = paired_interval(ours, theirs, rng=np.random.default_rng(1), span=1.0)
+    interval = resample_difference(ours, theirs, rng=np.random.default_rng(1), span=1.0).interval()
     assert interval.estimate == pytest.approx((won - lost) / n)
     assert vd.of_difference(interval, 0.05).word == word
     if word == vd.INCONCLUSIVE:
@@ -287,10 +287,14 @@ def test_each_verdict_is_reached_from_records(n, won, lost, word):
 
 
 def test_five_equal_answers_are_no_evidence_of_equality():
-    nothing = paired_interval(np.ones(5), np.ones(5), rng=np.random.default_rng(1), span=1.0)
+    nothing = resample_difference(
+        np.ones(5), np.ones(5), rng=np.random.default_rng(1), span=1.0
+    ).interval()
     assert vd.of_difference(nothing, 0.05).word == vd.INCONCLUSIVE
     assert vd.of_equivalence(nothing, 0.05).word == vd.INCONCLUSIVE
-    many = paired_interval(np.ones(500), np.ones(500), rng=np.random.default_rng(1), span=1.0)
+    many = resample_difference(
+        np.ones(500), np.ones(500), rng=np.random.default_rng(1), span=1.0
+    ).interval()
     assert vd.of_equivalence(many, 0.05).word == vd.REPRODUCED
 
 
