@@ -13,11 +13,8 @@ import re
 # Kinds of question that are guessed from their words alone: two candidates, or yes and no.
 GUESSED = frozenset({"comparison", "bridge_comparison", "yes_no", "boolean"})
 _AUXILIARY = frozenset(
-    re.split(
-        r"\s+",
-        "is are was were am do does did has have had can could will would should shall may might "
-        "must isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't",
-    )
+    "is are was were am do does did has have had can could will would should shall may might must "
+    "isn't aren't wasn't weren't don't doesn't didn't hasn't haven't hadn't".split()
 )
 _ASKS = re.compile(r"\b(?:who|whose|whom|what|which|when|where|why|how)\b", re.IGNORECASE)
 # "In" with a capital opens a title.
