@@ -1,15 +1,13 @@
 """Whether a timing rule ever said anything: a threshold that is never reached, or always.
 
 Such a run answers as if nothing was searched for, or as often as there is something to break
-off, and looks like any other. The answers' traces tell it, and which value would part them.
+off, and looks like any other. The answers' traces tell it, and what came nearest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import ceil, floor, log10
-from statistics import median
 from typing import Any
 
 from rag_repro.methods.base import Settings
@@ -75,19 +73,18 @@ class Alarms:
         return None
 
     def _never(self) -> str:
-        s = self.settings
+        s, most = self.settings, max(self.near)
         if s.timing == "rind":
-            most = max(self.near)
             told = f"the highest score is {most:.2g}, and threshold is {s.threshold:g}"
             if not most:
                 return f"{told}; take a prompt that asks for sentences, as dragin_steps does"
-            return f"{told}; try threshold={below(median(self.near) or most):g}"
+            return f"{told}; take a threshold below the scores"
         if s.timing == "flare":
             told = f"the lowest probability is {min(self.near):.2g}, and doubt is {s.doubt:g}"
-            return f"{told}; try doubt={min(1.0, above(median(self.near))):g}"
+            return f"{told}; take a higher doubt"
         if s.timing == "window":
-            told = f"the longest has {max(self.near)} tokens, and window is {s.window}"
-            return f"{told}; try window={max(1, below(median(self.near))):g}"
+            told = f"the longest has {most} tokens, and window is {s.window}"
+            return f"{told}; take a smaller window"
         if s.timing == "random":
             return f"none of their tokens was drawn, and rate is {s.rate:g}; raise rate"
         return (
@@ -98,13 +95,12 @@ class Alarms:
     def _always(self) -> str:
         s = self.settings
         if s.timing == "rind":
-            near = [score for score in self.near if score > 0]
-            told = f"the lowest of their highest scores is {min(near):.2g}"
-            value = above(median(near))
-            return f"{told}, and threshold is {s.threshold:g}; try threshold={value:g}"
+            lowest = min(score for score in self.near if score > 0)
+            told = f"the lowest of their highest scores is {lowest:.2g}"
+            return f"{told}, and threshold is {s.threshold:g}; take a higher threshold"
         if s.timing == "flare":
             told = f"the highest of their lowest probabilities is {max(self.near):.2g}"
-            return f"{told}, and doubt is {s.doubt:g}; try doubt={below(median(self.near)):g}"
+            return f"{told}, and doubt is {s.doubt:g}; take a lower doubt"
         return f"rate is {s.rate:g}; lower rate"
 
 
@@ -112,20 +108,3 @@ def watched(settings: Settings) -> Alarms | None:
     """What counts the alarms of answers with these settings; None: nothing gives one."""
     part = getattr(settings, "parts", {}).get("dragin", settings)
     return Alarms(part) if isinstance(part, DynamicSettings) else None
-
-
-def below(value: float) -> float:
-    """The next number of one digit below: 0.4 for 0.43, 0.09 for 0.1; 0 for 0."""
-    if value <= 0:
-        return 0.0
-    size = 10.0 ** floor(log10(value))
-    digit = ceil(round(value / size, 9)) - 1
-    return round(digit * size if digit else 0.9 * size, 9)
-
-
-def above(value: float) -> float:
-    """The next number of one digit that is no lower: 0.5 for 0.43, 0.1 for 0.1; 0 for 0."""
-    if value <= 0:
-        return 0.0
-    size = 10.0 ** floor(log10(value))
-    return round(ceil(round(value / size, 9)) * size, 9)
