@@ -15,10 +15,10 @@ and what each search found. Of checks that methods of `methods.dragin` made:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from rag_repro.evaluation.metric import Line, Metric, described, percent
+from rag_repro.evaluation.metric import Line, Metric, catalogue, described, percent
 from rag_repro.evaluation.pair_metrics import auc
 
 
@@ -100,22 +100,8 @@ def _found(line: Line) -> list[list[int]]:
 
 # --------------------------------------------------- what each query rule finds at the same moments
 
-RULES = {
-    "qfs": "QFS",
-    "question": "the question",
-    "last_sentence": "the last sentence",
-    "last_tokens": "the last tokens",
-    "sure_sentence": "the sentence without its doubtful tokens, words glued",
-    "sentence": "the whole sentence",
-    "full_context": "the full context",
-    "random_words": "as many words as QFS takes, by chance",
-    "first_words": "as many words as QFS takes, the first",
-    "qfs_few": "QFS of few words",
-    "random_few": "as few words by chance",
-    "first_few": "as few words, the first",
-    "masked_sentence": "FLARE's query",
-    "qfs_said": "QFS without the prompt's words",
-}
+FAMILIES = catalogue()["query_rules"]
+RULES: Mapping[str, str] = FAMILIES["rules"]
 """Rules in the order of `methods.dragin.draft_checks.RULES`, in words."""
 LATER = ("qfs", "masked_sentence", "full_context", "last_sentence", "last_tokens", "question")
 """Rules of which is told what they find behind the first sentence."""
@@ -176,15 +162,13 @@ def share_taken(line: Line) -> float | None:
     return sum(m[TAKEN] / max(1, m[AMONG]) for m in moments) / len(moments)
 
 
-def _by_rule(
-    name: str, said: str, rules: Iterable[str], value: Callable, meaning: str
-) -> Iterator[Metric]:
+def _by_rule(name: str, rules: Iterable[str], value: Callable) -> Iterator[Metric]:
     """A metric of each of these rules, whose `value` is by its place in a moment's entry."""
-    places = list(RULES)
-    for rule in rules:
-        of_rule = partial(value, FIRST_RULE + places.index(rule))
-        words = RULES[rule]
-        yield percent(f"{name}_{rule}", f"{said} {words}", "line", of_rule, f"{meaning}: {words}")
+    symbol, meaning = FAMILIES[name].values()
+    for place, (rule, words) in enumerate(RULES.items(), start=FIRST_RULE):
+        if rule in rules:
+            told = f"{symbol} {words}", "line", partial(value, place), f"{meaning}: {words}"
+            yield percent(f"{name}_{rule}", *told)
 
 
 # ------------------------------------------------------------ how well timing rules tell hops apart
@@ -250,37 +234,10 @@ TABLE = (
     described("alarm_recall", alarm_recall),
     described("found_gold", found_gold),
     described("new_gold", new_gold),
-    *_by_rule(
-        "finds",
-        "Found by",
-        RULES,
-        found_by,
-        "share of the gold passages that a search finds, at the same moments",
-    ),
-    *_by_rule(
-        "finds_later",
-        "Found later by",
-        LATER,
-        found_later,
-        "share of the gold passages that a search finds, at moments behind the first sentence",
-    ),
-    *_by_rule(
-        "finds_next",
-        "Next by",
-        NEXT,
-        finds_next,
-        "share of moments behind the first sentence at which a search finds the gold passage "
-        "that the sentence in hand needs",
-    ),
-    *_by_rule(
-        "finds_needed",
-        "Needed by",
-        LATER,
-        finds_needed,
-        "at moments behind the first sentence: share at which a search finds the gold passage "
-        "that the sentence in hand needs, where that is known; else share of all gold passages "
-        "that it finds",
-    ),
+    *_by_rule("finds", RULES, found_by),
+    *_by_rule("finds_later", LATER, found_later),
+    *_by_rule("finds_next", NEXT, finds_next),
+    *_by_rule("finds_needed", LATER, finds_needed),
     described("words_taken", share_taken),
 )
 

@@ -104,13 +104,14 @@ _USUAL = {"unit": "percent", "needs": "line", "higher_is_better": True}
 
 
 @cache
-def _catalogue() -> Mapping[str, Mapping[str, Any]]:
+def catalogue() -> Mapping[str, Mapping[str, Any]]:
+    """What `metrics.yaml` has."""
     return from_yaml(resources.files(__package__).joinpath("metrics.yaml").read_text("utf-8"))
 
 
 def described(name: str, fn: Callable[[Any], float | None]) -> Metric:
     """The metric of that name as `metrics.yaml` describes it."""
-    return Metric(name=name, fn=fn, **{**_USUAL, **_catalogue()[name]})
+    return Metric(name=name, fn=fn, **{**_USUAL, **catalogue()[name]})
 
 
 def counted(part: str, field: str, line: Line) -> float | None:

@@ -9,7 +9,7 @@ read (`of_line`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rag_repro.evaluation import answer_metrics as ans
@@ -155,7 +155,6 @@ def score(
     hit_ids: Sequence[str],
     *,
     passages: Mapping[str, Passage] | None = None,
-    names: Iterable[str] | None = None,
     answered: bool = True,
 ) -> dict[str, float]:
     """Every metric that a record stores and that has a value here, by name.
@@ -163,16 +162,15 @@ def score(
     prediction: None means asked and not given in the asked form: scores 0.
     answered: False where no reader was asked at all (a recall exhibit): metrics
     of the prediction are absent then. passages: needed for those that look
-    into the text; absent without. names: only these.
+    into the text; absent without.
 
     Absent, never zero: metrics of gold passages where the question has none;
     shares of the hits where there is no hit; the answer's occurrence in
     passages where it is yes or no; all metrics of the prediction where the
     question has no accepted answer.
 
-    Errors: ValueError for an unknown name; KeyError where a hit is not among `passages`.
+    Errors: KeyError where a hit is not among `passages`.
     """
-    chosen = METRICS.values() if names is None else [get(name) for name in names]
     ids = tuple(dict.fromkeys(hit_ids))
     missing = [] if passages is None else [i for i in ids if i not in passages]
     if missing:
@@ -189,7 +187,7 @@ def score(
         "texts": passages is not None,
         "line": False,
     }
-    values = {m.name: m.fn(case) for m in chosen if defined[m.needs]}
+    values = {m.name: m.fn(case) for m in METRICS.values() if defined[m.needs]}
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -3,12 +3,7 @@
 from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError
 from rag_repro.evaluation.power import mde_of
 from rag_repro.evaluation.ratios import percent_interval, resample_ratio
-from rag_repro.evaluation.resampling import (
-    DRAWS,
-    combine,
-    resample,
-    resample_difference,
-)
+from rag_repro.evaluation.resampling import DRAWS, combine, resample, resample_difference
 from rag_repro.evaluation.significance import McNemar, holm_intervals, mcnemar
 
 __all__ = [

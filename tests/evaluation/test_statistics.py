@@ -254,22 +254,11 @@ def test_macro_average_weighs_data_sets_alike(rng):
     assert got.width / 2 == pytest.approx(1.97 * se, rel=0.05)
 
 
-def test_gap_between_groups_of_questions(rng):
-    bridge, comparison = rng.normal(0.5, 1, 300), rng.normal(0.1, 1, 200)
-    parts = [st.resample(x, rng=rng) for x in (bridge, comparison)]
-    got = st.combine(parts, [1, -1]).interval()
-    want = stats.ttest_ind(bridge, comparison, equal_var=False).confidence_interval()
-    assert (got.lo, got.hi) == pytest.approx((want.low, want.high), abs=0.02)
-    # Same generator, but the cells must not move together.
-    assert abs(np.corrcoef(parts[0].draws, parts[1].draws)[0, 1]) < 0.05
-
-
 def test_cells_drawn_with_one_seed_do_not_move_together(rng):
     values = rng.normal(0, 1, 100)
     same = [st.resample(values, rng=np.random.default_rng(1)) for _ in range(2)]
     alone = same[0].interval().width
     assert st.combine(same).interval().width == pytest.approx(alone / 2**0.5, rel=0.03)
-    assert st.combine(same, [1, -1]).interval().width == pytest.approx(alone * 2**0.5, rel=0.03)
     assert st.combine(same).interval() == st.combine(same).interval()
 
 
@@ -302,8 +291,6 @@ def test_combine_refuses_nonsense(rng):
     one = st.resample([0.0, 1.0], rng=rng)
     with pytest.raises(st.StatisticsError, match="nothing to combine"):
         st.combine([])
-    with pytest.raises(st.StatisticsError, match="2 weights for 1"):
-        st.combine([one], [1, 1])
     with pytest.raises(st.StatisticsError, match="1 families for 2"):
         st.combine([one, one], families=["nq"])
     with pytest.raises(st.StatisticsError, match="cannot be combined"):
@@ -311,8 +298,6 @@ def test_combine_refuses_nonsense(rng):
     assert st.combine([one, st.resample([1.0], rng=rng)]).interval().hi == math.inf
     unseen = st.combine([st.resample(np.zeros(50), rng=rng, span=1.0)] * 2).interval()
     assert unseen.hi == pytest.approx(1 - 0.025 ** (1 / 50))
-    gap = st.combine([st.resample(np.zeros(50), rng=rng, span=1.0)] * 2, [1, -1]).interval()
-    assert gap.hi == pytest.approx(2 * unseen.hi)
 
 
 def one_sided(losses, gains, n=60):
@@ -351,14 +336,10 @@ def test_what_may_be_unseen_is_as_large_as_what_was_seen(rng):
     assert 0.009 < small.interval().lo < small.interval().hi < 0.012
 
 
-def test_unseen_sides_are_combined_and_turned_by_a_minus(rng):
+def test_unseen_sides_are_combined(rng):
     lost = st.resample(one_sided(1, 0), rng=rng, span=1.0, signed=True)
-    won = st.resample(one_sided(0, 1), rng=rng, span=1.0, signed=True)
     most = 1 - 0.025 ** (1 / 60)
     assert st.combine([lost, lost]).interval().hi == pytest.approx(most - 1 / 60)
-    gap = st.combine([lost, won], [1, -1]).interval()
-    assert gap.hi == pytest.approx(2 * (most - 1 / 60))
-    assert gap.lo < -2 / 60
 
 
 def test_a_true_gain_is_seldom_ruled_out_by_a_sample_without_one(rng):
