@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from rag_repro.evaluation.metric import Line, Metric, catalogue, described, percent
+from rag_repro.evaluation.metric import Line, Metric, catalogue, described
 from rag_repro.evaluation.pair_metrics import auc
 
 
@@ -167,8 +167,8 @@ def _by_rule(name: str, rules: Iterable[str], value: Callable) -> Iterator[Metri
     symbol, meaning = FAMILIES[name].values()
     for place, (rule, words) in enumerate(RULES.items(), start=FIRST_RULE):
         if rule in rules:
-            told = f"{symbol} {words}", "line", partial(value, place), f"{meaning}: {words}"
-            yield percent(f"{name}_{rule}", *told)
+            fn = partial(value, place)
+            yield Metric(f"{name}_{rule}", f"{symbol} {words}", fn, f"{meaning}: {words}")
 
 
 # ------------------------------------------------------------ how well timing rules tell hops apart

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from rag_repro.evaluation.metric import Line, Metric, counted, described, percent
+from rag_repro.evaluation.metric import Line, Metric, counted, described
 
 DEPTHS = (1, 3, 5, 10, 15, 20, 25, 30)
 BLOCK = 5
@@ -152,22 +152,7 @@ def memory_holds_gold(line: Line) -> float | None:
 
 def _at(name: str, symbol: str, fn: Callable, meaning: str) -> list[Metric]:
     return [
-        percent(f"{name}_{n}", f"{symbol}@{n}", "line", partial(fn, n), meaning.format(n=n))
-        for n in DEPTHS
-    ]
-
-
-def _gains() -> list[Metric]:
-    lasts = range(BLOCK, max(DEPTHS) + 1, BLOCK)
-    return [
-        percent(
-            f"answer_gain_{last}",
-            f"Gain {last - BLOCK + 1}-{last}",
-            "line",
-            partial(answer_gain, last),
-            f"answer recall that the passages {last - BLOCK + 1} to {last} add",
-        )
-        for last in lasts
+        Metric(f"{name}_{n}", f"{symbol}@{n}", partial(fn, n), meaning.format(n=n)) for n in DEPTHS
     ]
 
 
@@ -176,7 +161,15 @@ COUNTS = ("queries", "searches", "fetched", "irrelevant", "shown", "backed_off")
 TABLE = (
     *_at("answer_recall", "Answer recall", answer_recall_at, "as answer recall, of the first {n}"),
     *_at("snippet_precision", "Precision", snippet_precision_at, "as that, of the first {n}"),
-    *_gains(),
+    *(
+        Metric(
+            f"answer_gain_{last}",
+            f"Gain {last - BLOCK + 1}-{last}",
+            partial(answer_gain, last),
+            f"answer recall that the passages {last - BLOCK + 1} to {last} add",
+        )
+        for last in range(BLOCK, max(DEPTHS) + 1, BLOCK)
+    ),
     *(described(name, partial(counted, "counts", name)) for name in COUNTS),
     described("memory_items", partial(counted, "counts", "memory")),
     described("unfollowed", partial(share, "unfollowed", "outputs")),

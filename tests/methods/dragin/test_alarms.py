@@ -1,4 +1,4 @@
-"""A timing rule that never, or always, gives an alarm says so when its answers are there."""
+"""A timing rule that never gives an alarm says so when its answers are there."""
 
 from __future__ import annotations
 
@@ -58,17 +58,7 @@ def test_the_other_rules():
     )
     assert "its first sentence" in remark((" Bank Hall.",), timing="sentence", query="question")
     assert "rate is 0; raise rate" in remark(timing="random", query="question", rate=0.0)
-
-
-def test_an_alarm_in_every_draft():
-    texts = [f" Bank Hall{i} Bank is." for i in range(20)]
-    told = remark(texts, {"Bank": 3.0, **{f"Hall{i}": 2.0 for i in range(20)}}, threshold=0.0)
-    assert told.startswith("an alarm in each of ")
-    assert told.endswith("; take a higher threshold")
-    told = remark([" It is."] * 40, timing="random", query="question", rate=1.0, max_new_tokens=9)
-    assert told.endswith("drafts: rate is 1; lower rate")
-    # Behind each sentence a search is what the rule is about.
-    assert remark(timing="sentence", query="question", max_new_tokens=9) is None
+    assert remark(timing="random", query="question", rate=1.0, max_new_tokens=9) is None
 
 
 def test_what_it_is_composed_of_counts_and_other_methods_give_none():
