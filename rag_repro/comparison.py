@@ -129,19 +129,18 @@ class Comparison:
         texts = {q.id: q.text for q in self.dataset.questions}
         frames = []
         for method, cell in self.cells.items():
-            frame = pandas.DataFrame(
-                [
-                    {
-                        "method": method,
-                        "id": line["id"],
-                        "question": texts.get(line["id"]),
-                        "prediction": line.get("prediction"),
-                        "error": line.get("error"),
-                    }
-                    for line in self.lines(method)
-                ],
-                columns=["method", "id", "question", "prediction", "error"],
-            )
+            rows = [
+                (
+                    method,
+                    line["id"],
+                    texts.get(line["id"]),
+                    line.get("prediction"),
+                    line.get("error"),
+                )
+                for line in self.lines(method)
+            ]
+            columns = ["method", "id", "question", "prediction", "error"]
+            frame = pandas.DataFrame(rows, columns=columns)
             for name in (*self.metrics, *COSTS):
                 scores = self.results.scores(cell, name)
                 frame[name] = frame["id"].map(scores.by_id() if scores else {}).astype(float)

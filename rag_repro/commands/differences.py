@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rag_repro.evaluation import metrics
-from rag_repro.evaluation.statistics import paired_interval
+from rag_repro.evaluation.resampling import resample_difference
 from rag_repro.study import records
 from rag_repro.study.lines import difference
 from rag_repro.study.records import Record, RecordError
@@ -49,9 +49,9 @@ def _compare(path: str, a: Record, b: Record) -> list[dict[str, Any]]:
         if not held:
             continue
         ours, theirs = np.array([*held.values()], float).T * metric.scale
-        interval = paired_interval(
+        interval = resample_difference(
             theirs, ours, rng=np.random.default_rng(0), clusters=[left[i]["cluster"] for i in held]
-        )
+        ).interval()
         told = {"condition": path, "n": len(held), "same": float(np.mean(same))}
         told |= {"metric": metric.name, "a": ours.mean(), "b": theirs.mean()}
         made.append({**told, "diff": interval.estimate, "lo": interval.lo, "hi": interval.hi})

@@ -45,36 +45,26 @@ def gold_part(line: Line, words: bool = False) -> float | None:
     return float((whole[:, gold].sum(1) / whole.sum(1)).mean())
 
 
-def gold_early(line: Line) -> float | None:
-    """The share that goes to a gold passage in the first layers; None without another beside."""
-    whole, gold = passages(line), gold_places(line)
-    if whole is None or not gold or best_other(line) is None:
+def early(gold: bool, line: Line) -> float | None:
+    """The share that goes, in the first layers, to a gold passage, or to the best other one.
+
+    None where one of the two is not there.
+    """
+    whole, places, other = passages(line), gold_places(line), best_other(line)
+    if whole is None or not places or other is None:
         return None
-    return float(whole[:EARLY, gold].mean())
+    return float(whole[:EARLY, places if gold else other].mean())
 
 
-def other_early(line: Line) -> float | None:
-    """The share that goes to the best passage that is not gold, as `gold_early`."""
-    whole, other = passages(line), best_other(line)
-    if whole is None or other is None or not gold_places(line):
-        return None
-    return float(whole[:EARLY, other].mean())
-
-
-def gold_near(line: Line) -> float | None:
-    """As `gold_early`, of the gold passages that stand beside one that is not gold."""
+def near(gold: bool, line: Line) -> float | None:
+    """As `early`, of the gold passages that stand beside one that is not gold, or of those beside
+    them: places, too, are looked at unequally.
+    """
     whole, beside = passages(line), _beside(line)
     if whole is None or not beside:
         return None
-    return float(np.mean([whole[:EARLY, place].mean() for place in beside]))
-
-
-def other_near(line: Line) -> float | None:
-    """The share that goes to those beside them: places, too, are looked at unequally."""
-    whole, beside = passages(line), _beside(line)
-    if whole is None or not beside:
-        return None
-    return float(np.mean([whole[:EARLY, near].mean() for near in beside.values()]))
+    chosen = beside if gold else beside.values()
+    return float(np.mean([whole[:EARLY, place].mean() for place in chosen]))
 
 
 def passages(line: Line) -> np.ndarray | None:
@@ -130,8 +120,9 @@ TABLE = (
     ),
     described("attention_gold", gold_part),
     described("attention_gold_words", partial(gold_part, words=True)),
-    described("attention_gold_near", gold_near),
-    described("attention_other_near", other_near),
-    described("attention_gold_early", gold_early),
-    described("attention_other_early", other_early),
+    *(
+        described(f"attention_{who}_{name}", partial(fn, who == "gold"))
+        for name, fn in (("near", near), ("early", early))
+        for who in ("gold", "other")
+    ),
 )

@@ -69,8 +69,7 @@ class Bin:
 
 def auc(judged: Judgements, rng: np.random.Generator, draws: int = DRAWS) -> Interval:
     """Of all comparisons, within a question and across; equal probabilities count half."""
-    statistic = _comparisons(judged)
-    return _interval(statistic(np.ones((1, judged.units)))[0], statistic, judged, rng, draws)
+    return _interval(_comparisons(judged), judged, rng, draws)
 
 
 def auc_gain(
@@ -87,8 +86,7 @@ def auc_gain(
     def statistic(times: np.ndarray) -> np.ndarray:
         return a(times) - b(times)
 
-    estimate = statistic(np.ones((1, ours.units)))[0]
-    return _interval(estimate, statistic, ours, rng, draws, (-1.0, 1.0))
+    return _interval(statistic, ours, rng, draws, (-1.0, 1.0))
 
 
 def _comparisons(judged: Judgements) -> Callable[[np.ndarray], np.ndarray]:
@@ -129,8 +127,7 @@ def ece(judged: Judgements, rng: np.random.Generator, draws: int = DRAWS) -> Int
         # Each kind weighs one half; (weight x mean p) - (weight x share) in each bin.
         return np.abs(pos_p / n_pos + neg_p / n_neg - pos / n_pos).sum(1) / 2
 
-    estimate = statistic(np.ones((1, judged.units)))[0]
-    return _interval(estimate, statistic, judged, rng, draws)
+    return _interval(statistic, judged, rng, draws)
 
 
 def share(
@@ -183,21 +180,17 @@ def _balanced(
     def statistic(times: np.ndarray) -> np.ndarray:
         return sum((times @ total) / (times @ n) for total, n in parts) / 2
 
-    return _interval(statistic(np.ones((1, judged.units)))[0], statistic, judged, rng, draws)
+    return _interval(statistic, judged, rng, draws)
 
 
 def _interval(
-    estimate,
-    statistic,
-    judged: Judgements,
-    rng,
-    draws: int,
-    limits: tuple[float, float] = (0.0, 1.0),
+    statistic, judged: Judgements, rng, draws: int, limits: tuple[float, float] = (0.0, 1.0)
 ) -> Interval:
     """95 % by drawing units, widened for few of them as `resampling` does; within limits."""
     units = judged.units
+    estimate = float(statistic(np.ones((1, units)))[0])
     if units == 1:
-        drawn = Resampled(float(estimate), np.full(2, estimate), units, 0.0)
+        drawn = Resampled(estimate, np.full(2, estimate), units, 0.0)
         return drawn.within(*limits).interval()
     kinds = np.stack([np.bincount(judged.unit[k], minlength=units) for k in (judged.y, ~judged.y)])
 
@@ -209,5 +202,5 @@ def _interval(
     means = estimate + (drawn - estimate) * math.sqrt(units / (units - 1))
     # Where all draws are alike, as of a perfect score, what so many units may have left unseen.
     unseen = ((limits[1] - limits[0], units),) if np.ptp(means) < 1e-12 else ()
-    made = Resampled(float(estimate), means, units, units - 1.0, unseen)
+    made = Resampled(estimate, means, units, units - 1.0, unseen)
     return made.within(*limits).interval()

@@ -13,26 +13,22 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from rag_repro.evaluation.metric import Line, described
+from rag_repro.evaluation.metric import Line, counted, described
 
 Turn = Mapping[str, Any]
 
 PART = "retriever.encoder"
 
 
-def count(field: str, line: Line) -> float | None:
-    """A field of the line's cost; None for a line without costs."""
-    return float(line["cost"].get(field, 0)) if "cost" in line else None
-
-
 def passes(line: Line) -> float | None:
     """Calls of readers: those in which one writes, and those in which one judges."""
-    return count("reader_calls", line) + count("reads", line) if "cost" in line else None
+    calls = [counted("cost", field, line) for field in ("reader_calls", "reads")]
+    return None if None in calls else sum(calls)
 
 
 def prefilled(line: Line) -> float | None:
     """Prompt tokens computed; None unless timed: in a batch it depends on the others there."""
-    return count("prefilled_tokens", line) if "turns" in line else None
+    return counted("cost", "prefilled_tokens", line) if "turns" in line else None
 
 
 def over_turns(of: Callable[[Turn], float | None], line: Line) -> float | None:
@@ -46,43 +42,12 @@ def over_turns(of: Callable[[Turn], float | None], line: Line) -> float | None:
     return None if not values or None in values else sum(values) / len(values)
 
 
-def whole(turn: Turn) -> float:
-    return turn["seconds"]
+def in_calls(*kinds: str) -> Callable[[Turn], float]:
+    """Of a turn the seconds in the calls of these kinds; 0 where there was none."""
+    return lambda turn: sum(seconds for kind, seconds, _ in turn["clock"] if kind in kinds)
 
 
-def in_milliseconds(turn: Turn) -> float:
-    return 1000 * turn["seconds"]
-
-
-def in_calls(turn: Turn, *kinds: str) -> float:
-    """Seconds in the calls of these kinds; 0 where there was none."""
-    return sum(seconds for kind, seconds, _ in turn["clock"] if kind in kinds)
-
-
-def reading(turn: Turn) -> float:
-    return in_calls(turn, "reader")
-
-
-def searching(turn: Turn) -> float:
-    return in_calls(turn, "retriever")
-
-
-def looking_up(turn: Turn) -> float:
-    """Searching, the encoding of the queries left out."""
-    return searching(turn) - in_calls(turn, PART)
-
-
-def encoding(turn: Turn) -> float:
-    """Texts into vectors, for searches and otherwise."""
-    return in_calls(turn, "encoder", PART)
-
-
-def scoring(turn: Turn) -> float:
-    return in_calls(turn, "scorer")
-
-
-def remembering(turn: Turn) -> float:
-    return in_calls(turn, "reservoir")
+searching, scoring, encoding_queries = map(in_calls, ("retriever", "scorer", PART))
 
 
 def elsewhere(turn: Turn) -> float:
@@ -108,23 +73,27 @@ def a_scored_item(line: Line) -> float | None:
     return 1000 * sum(s for kind, s, _ in clock if kind == "scorer") / items if items else None
 
 
+COUNTS = ("reader_calls", "prompt_tokens", "new_tokens", "retrievals")
+OF_TURNS = {
+    "seconds": lambda turn: turn["seconds"],
+    "seconds_reader": in_calls("reader"),
+    "seconds_retriever": searching,
+    # The encoding of the queries left out.
+    "seconds_lookup": lambda turn: searching(turn) - encoding_queries(turn),
+    # Texts into vectors, for searches and otherwise.
+    "seconds_encoder": in_calls("encoder", PART),
+    "seconds_scorer": scoring,
+    "seconds_memory": in_calls("reservoir"),
+    "seconds_rest": elsewhere,
+    "seconds_first": first_search,
+    "seconds_later": after_first_search,
+    "ms": lambda turn: 1000 * turn["seconds"],
+}
+
 TABLE = (
-    described("reader_calls", partial(count, "reader_calls")),
+    *(described(name, partial(counted, "cost", name)) for name in COUNTS),
     described("passes", passes),
-    described("prompt_tokens", partial(count, "prompt_tokens")),
     described("prefilled_tokens", prefilled),
-    described("new_tokens", partial(count, "new_tokens")),
-    described("retrievals", partial(count, "retrievals")),
-    described("seconds", partial(over_turns, whole)),
-    described("seconds_reader", partial(over_turns, reading)),
-    described("seconds_retriever", partial(over_turns, searching)),
-    described("seconds_lookup", partial(over_turns, looking_up)),
-    described("seconds_encoder", partial(over_turns, encoding)),
-    described("seconds_scorer", partial(over_turns, scoring)),
-    described("seconds_memory", partial(over_turns, remembering)),
-    described("seconds_rest", partial(over_turns, elsewhere)),
-    described("seconds_first", partial(over_turns, first_search)),
-    described("seconds_later", partial(over_turns, after_first_search)),
-    described("ms", partial(over_turns, in_milliseconds)),
+    *(described(name, partial(over_turns, of)) for name, of in OF_TURNS.items()),
     described("ms_scored", a_scored_item),
 )

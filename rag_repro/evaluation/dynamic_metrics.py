@@ -15,10 +15,10 @@ and what each search found. Of checks that methods of `methods.dragin` made:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from rag_repro.evaluation.metric import Line, Metric, described, percent
+from rag_repro.evaluation.metric import Line, Metric, catalogue, described
 from rag_repro.evaluation.pair_metrics import auc
 
 
@@ -53,10 +53,6 @@ def used_searches(line: Line) -> float | None:
     if told is None:
         return None
     return float(len(told["found"]) - (told["alarms"] > 0 and told["drafts"] == told["alarms"]))
-
-
-def asked_again(line: Line) -> float | None:
-    return float(line["dynamic"]["again"]) if "dynamic" in line else None
 
 
 def query_recall(line: Line) -> float | None:
@@ -104,22 +100,8 @@ def _found(line: Line) -> list[list[int]]:
 
 # --------------------------------------------------- what each query rule finds at the same moments
 
-RULES = {
-    "qfs": "QFS",
-    "question": "the question",
-    "last_sentence": "the last sentence",
-    "last_tokens": "the last tokens",
-    "sure_sentence": "the sentence without its doubtful tokens, words glued",
-    "sentence": "the whole sentence",
-    "full_context": "the full context",
-    "random_words": "as many words as QFS takes, by chance",
-    "first_words": "as many words as QFS takes, the first",
-    "qfs_few": "QFS of few words",
-    "random_few": "as few words by chance",
-    "first_few": "as few words, the first",
-    "masked_sentence": "FLARE's query",
-    "qfs_said": "QFS without the prompt's words",
-}
+FAMILIES = catalogue()["query_rules"]
+RULES: Mapping[str, str] = FAMILIES["rules"]
 """Rules in the order of `methods.dragin.draft_checks.RULES`, in words."""
 LATER = ("qfs", "masked_sentence", "full_context", "last_sentence", "last_tokens", "question")
 """Rules of which is told what they find behind the first sentence."""
@@ -180,27 +162,19 @@ def share_taken(line: Line) -> float | None:
     return sum(m[TAKEN] / max(1, m[AMONG]) for m in moments) / len(moments)
 
 
-def _by_rule(
-    name: str, said: str, rules: Iterable[str], value: Callable, meaning: str
-) -> Iterator[Metric]:
+def _by_rule(name: str, rules: Iterable[str], value: Callable) -> Iterator[Metric]:
     """A metric of each of these rules, whose `value` is by its place in a moment's entry."""
-    places = list(RULES)
-    for rule in rules:
-        of_rule = partial(value, FIRST_RULE + places.index(rule))
-        words = RULES[rule]
-        yield percent(f"{name}_{rule}", f"{said} {words}", "line", of_rule, f"{meaning}: {words}")
+    symbol, meaning = FAMILIES[name].values()
+    for place, (rule, words) in enumerate(RULES.items(), start=FIRST_RULE):
+        if rule in rules:
+            fn = partial(value, place)
+            yield Metric(f"{name}_{rule}", f"{symbol} {words}", fn, f"{meaning}: {words}")
 
 
 # ------------------------------------------------------------ how well timing rules tell hops apart
 
 WRONG, ENTROPY, SURPRISE, ATTENTION, SCORE, RELEASED = 0, 1, 2, 3, 4, 8
 """Places in a hop's entry."""
-
-
-def wrong_hops(line: Line) -> float | None:
-    """Share of the hops at which the reader's own next answer is wrong; None: none was checked."""
-    hops = line.get("timing")
-    return sum(hop[WRONG] for hop in hops) / len(hops) if hops else None
 
 
 def told_apart(signal: int, line: Line) -> float | None:
@@ -216,10 +190,10 @@ HIGH, LOW, MOVED_HIGH, MOVED_LOW, FIRST = range(5)
 """Places in a pair's entry."""
 
 
-def mean_of(place: int, line: Line) -> float | None:
-    """Mean of the pairs; None without one."""
-    pairs = line.get("influence")
-    return sum(pair[place] for pair in pairs) / len(pairs) if pairs else None
+def mean_of(place: int, line: Line, of: str = "influence") -> float | None:
+    """Mean of the pairs (or hops) at a place of their entries; None without one."""
+    entries = line.get(of)
+    return sum(entry[place] for entry in entries) / len(entries) if entries else None
 
 
 def further(line: Line) -> float | None:
@@ -255,47 +229,20 @@ TABLE = (
     described("alarm_rate", alarm_rate),
     described("blank_alarms", blank_alarms),
     described("used_searches", used_searches),
-    described("asked_again", asked_again),
+    described("asked_again", counted("again")),
     described("query_recall", query_recall),
     described("alarm_recall", alarm_recall),
     described("found_gold", found_gold),
     described("new_gold", new_gold),
-    *_by_rule(
-        "finds",
-        "Found by",
-        RULES,
-        found_by,
-        "share of the gold passages that a search finds, at the same moments",
-    ),
-    *_by_rule(
-        "finds_later",
-        "Found later by",
-        LATER,
-        found_later,
-        "share of the gold passages that a search finds, at moments behind the first sentence",
-    ),
-    *_by_rule(
-        "finds_next",
-        "Next by",
-        NEXT,
-        finds_next,
-        "share of moments behind the first sentence at which a search finds the gold passage "
-        "that the sentence in hand needs",
-    ),
-    *_by_rule(
-        "finds_needed",
-        "Needed by",
-        LATER,
-        finds_needed,
-        "at moments behind the first sentence: share at which a search finds the gold passage "
-        "that the sentence in hand needs, where that is known; else share of all gold passages "
-        "that it finds",
-    ),
+    *_by_rule("finds", RULES, found_by),
+    *_by_rule("finds_later", LATER, found_later),
+    *_by_rule("finds_next", NEXT, finds_next),
+    *_by_rule("finds_needed", LATER, finds_needed),
     described("words_taken", share_taken),
 )
 
 CHECKS = (
-    described("wrong_hops", wrong_hops),
+    described("wrong_hops", partial(mean_of, WRONG, of="timing")),
     described("hop_auc", partial(told_apart, SCORE)),
     described("hop_auc_entropy", partial(told_apart, ENTROPY)),
     described("hop_auc_surprise", partial(told_apart, SURPRISE)),

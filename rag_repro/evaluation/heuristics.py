@@ -83,16 +83,9 @@ def _short(first: str, second: str) -> tuple[str, str] | None:
     return (first, second) if named else None
 
 
-def pick_one(text: str, which: int = 0) -> str | None:
-    """The first (which = 0) or second candidate that a question offers."""
-    pair = options(text)
-    return None if pair is None else pair[which]
-
-
-def guess(
-    text: str, *, closed: str = "yes", which: int = 0, other: str | None = None
-) -> str | None:
-    """What the rules together say: yes/no, else one of two options, else `other`."""
+def guess(text: str, *, closed: str = "yes") -> str | None:
+    """What the rules together say: yes/no, else the first of two options, else nothing."""
     if is_yes_no(text):
         return closed
-    return pick_one(text, which) or other
+    pair = options(text)
+    return None if pair is None else pair[0]

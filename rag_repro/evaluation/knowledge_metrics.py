@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from rag_repro.evaluation.metric import Line, Metric, described, percent
+from rag_repro.evaluation.metric import Line, Metric, counted, described
 
 DEPTHS = (1, 3, 5, 10, 15, 20, 25, 30)
 BLOCK = 5
@@ -46,15 +46,10 @@ def answer_gain(last: int, line: Line) -> float | None:
 # ------------------------------------------------------------------------- counts
 
 
-def count(name: str, line: Line) -> float | None:
-    """One of the line's counts; None for a line without them."""
-    return float(line["counts"].get(name, 0)) if "counts" in line else None
-
-
 def share(name: str, of: str, line: Line) -> float | None:
     """One count as a share of another; None where that is nought."""
-    whole = count(of, line)
-    return count(name, line) / whole if whole else None
+    whole = counted("counts", of, line)
+    return counted("counts", name, line) / whole if whole else None
 
 
 # ------------------------------------------------------------------------- filter
@@ -65,7 +60,7 @@ def entailed(line: Line, kinds: Sequence[str]) -> float | None:
 
     None where none of them was judged, or the question names no gold passage.
     """
-    return _mean([label in ENTAILED for label, kind in _judged(line) if kind in kinds])
+    return _mean([entry[1] in ENTAILED for entry in line.get("filter", ()) if entry[3] in kinds])
 
 
 def hypothesis_of(setting: str | None, hops: int | None) -> str | None:
@@ -122,12 +117,7 @@ def agrees(line: Line) -> float | None:
     return _mean([(label in ENTAILED) == bool(holds) for label, holds in told])
 
 
-def _judged(line: Line) -> list[tuple[str, str]]:
-    """(label, kind) of each judged passage; none where the question names no gold."""
-    return [(entry[1], entry[3]) for entry in line.get("filter", ()) if entry[3] is not None]
-
-
-def _mean(values: Sequence[bool]) -> float | None:
+def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
@@ -141,8 +131,7 @@ def within(line: Line) -> float | None:
 
 def popularity(line: Line) -> float | None:
     """Similar titles in memory, the mean over the queries."""
-    told = [popular for popular, *_ in line.get("trigger", ())]
-    return sum(told) / len(told) if told else None
+    return _mean([popular for popular, *_ in line.get("trigger", ())])
 
 
 def fetched_again(line: Line) -> float | None:
@@ -163,37 +152,29 @@ def memory_holds_gold(line: Line) -> float | None:
 
 def _at(name: str, symbol: str, fn: Callable, meaning: str) -> list[Metric]:
     return [
-        percent(f"{name}_{n}", f"{symbol}@{n}", "line", partial(fn, n), meaning.format(n=n))
-        for n in DEPTHS
+        Metric(f"{name}_{n}", f"{symbol}@{n}", partial(fn, n), meaning.format(n=n)) for n in DEPTHS
     ]
 
 
-def _gains() -> list[Metric]:
-    lasts = range(BLOCK, max(DEPTHS) + 1, BLOCK)
-    return [
-        percent(
-            f"answer_gain_{last}",
-            f"Gain {last - BLOCK + 1}-{last}",
-            "line",
-            partial(answer_gain, last),
-            f"answer recall that the passages {last - BLOCK + 1} to {last} add",
-        )
-        for last in lasts
-    ]
-
+COUNTS = ("queries", "searches", "fetched", "irrelevant", "shown", "backed_off")
 
 TABLE = (
     *_at("answer_recall", "Answer recall", answer_recall_at, "as answer recall, of the first {n}"),
     *_at("snippet_precision", "Precision", snippet_precision_at, "as that, of the first {n}"),
-    *_gains(),
-    *(described(name, partial(count, name)) for name in ("queries", "searches", "fetched")),
-    described("memory_items", partial(count, "memory")),
-    described("irrelevant", partial(count, "irrelevant")),
-    described("shown", partial(count, "shown")),
+    *(
+        Metric(
+            f"answer_gain_{last}",
+            f"Gain {last - BLOCK + 1}-{last}",
+            partial(answer_gain, last),
+            f"answer recall that the passages {last - BLOCK + 1} to {last} add",
+        )
+        for last in range(BLOCK, max(DEPTHS) + 1, BLOCK)
+    ),
+    *(described(name, partial(counted, "counts", name)) for name in COUNTS),
+    described("memory_items", partial(counted, "counts", "memory")),
     described("unfollowed", partial(share, "unfollowed", "outputs")),
     described("unlabelled", partial(share, "unlabelled", "judged")),
     described("irrelevant_share", partial(share, "irrelevant", "judged")),
-    described("backed_off", partial(count, "backed_off")),
     described("entailed_gold", partial(entailed, kinds=GOLD)),
     described("entailed_static", partial(entailed, kinds=("static",))),
     described("entailed_dynamic", partial(entailed, kinds=("dynamic",))),

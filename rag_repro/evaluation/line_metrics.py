@@ -8,7 +8,9 @@ that a selection asked for, where it asked for any.
 
 from __future__ import annotations
 
-from rag_repro.evaluation.metric import Line, described
+from functools import partial
+
+from rag_repro.evaluation.metric import Line, counted, described
 
 
 def useless(line: Line) -> float | None:
@@ -22,11 +24,6 @@ def useless(line: Line) -> float | None:
 def log_likelihood(line: Line) -> float | None:
     """log p of the likeliest accepted answer, where answers were put behind the prompt."""
     return max(line["likelihood"]) if "likelihood" in line else None
-
-
-def pairs(line: Line) -> float | None:
-    """How many items a classifier was asked about."""
-    return float(line["cost"].get("scored", 0)) if "cost" in line else None
 
 
 def removed(line: Line) -> list[str] | None:
@@ -104,7 +101,7 @@ TABLE = (
     described("entropy", lambda line: line.get("entropy")),
     described("log_likelihood", log_likelihood),
     described("useless", useless),
-    described("pairs", pairs),
+    described("pairs", partial(counted, "cost", "scored")),
     described("removed", number_removed),
     described("removed_gold", removed_gold),
     described("lost_gold", lost_gold),

@@ -69,11 +69,11 @@ class Metric:
 
     name: str
     symbol: str
-    unit: str
-    needs: Literal["prediction", "hits", "texts", "line"]
-    higher_is_better: bool | None
     fn: Callable[[Any], float | None]
     meaning: str
+    unit: str = "percent"
+    needs: Literal["prediction", "hits", "texts", "line"] = "line"
+    higher_is_better: bool | None = True
     where: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -95,19 +95,17 @@ class Metric:
         return 1.0 if self.unit == "percent" else None
 
 
-def percent(name, symbol, needs, fn, meaning, higher: bool | None = True) -> Metric:
-    """A metric whose scores lie in [0, 1]."""
-    return Metric(name, symbol, "percent", needs, higher, fn, meaning)
-
-
-_USUAL = {"unit": "percent", "needs": "line", "higher_is_better": True}
-
-
 @cache
-def _catalogue() -> Mapping[str, Mapping[str, Any]]:
+def catalogue() -> Mapping[str, Mapping[str, Any]]:
+    """What `metrics.yaml` has."""
     return from_yaml(resources.files(__package__).joinpath("metrics.yaml").read_text("utf-8"))
 
 
 def described(name: str, fn: Callable[[Any], float | None]) -> Metric:
     """The metric of that name as `metrics.yaml` describes it."""
-    return Metric(name=name, fn=fn, **{**_USUAL, **_catalogue()[name]})
+    return Metric(name=name, fn=fn, **catalogue()[name])
+
+
+def counted(part: str, field: str, line: Line) -> float | None:
+    """A count in a part of the line, as its cost: 0 where it is not told; None without the part."""
+    return float(line[part].get(field, 0)) if part in line else None

@@ -9,7 +9,7 @@ read (`of_line`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rag_repro.evaluation import answer_metrics as ans
@@ -23,19 +23,6 @@ from rag_repro.evaluation import (
     pair_metrics,
 )
 from rag_repro.evaluation import retrieval_metrics as ret
-from rag_repro.evaluation.answer_metrics import (
-    accuracy,
-    answer_length,
-    answer_set_recall,
-    distinct,
-    erm4_scores,
-    exact_match,
-    hit,
-    outputs,
-    rouge_l,
-    set_scores,
-    token_scores,
-)
 from rag_repro.evaluation.metric import Metric, Scored, accepted, described, readings
 from rag_repro.evaluation.normalise import answer as normalise_answer
 from rag_repro.schema import Passage, Question
@@ -63,7 +50,7 @@ def _intent_hit(s: Scored) -> float | None:
     meant = s.question.meta.get("intent")
     if meant is None:
         return None
-    return accuracy(s.prediction, s.question.interpretations[meant].answers, whole_words=True)
+    return ans.accuracy(s.prediction, s.question.interpretations[meant].answers, whole_words=True)
 
 
 def _stands(words: str, passages: Sequence[Passage]) -> bool:
@@ -75,7 +62,7 @@ def _distracted(s: Scored) -> float | None:
     line, gold = _line(s), set(s.gold())
     if not line or not gold or not _open_text(s):
         return None
-    if accuracy(line, s.answers) or normalise_answer(line) in ans.CLOSED:
+    if ans.accuracy(line, s.answers) or normalise_answer(line) in ans.CLOSED:
         return 0.0
     others = [p for p in s.passages if p.id not in gold]
     told = [p for p in s.passages if p.id in gold]
@@ -83,25 +70,31 @@ def _distracted(s: Scored) -> float | None:
 
 
 _OF_SCORED = (
-    described("em", lambda s: exact_match(s.prediction, s.answers)),
-    described("f1", lambda s: token_scores(s.prediction, s.answers).f1),
-    described("precision", lambda s: token_scores(s.prediction, s.answers).precision),
-    described("recall_tokens", lambda s: token_scores(s.prediction, s.answers).recall),
-    described("acc", lambda s: accuracy(s.prediction, s.answers)),
-    described("acc_words", lambda s: accuracy(s.prediction, s.answers, whole_words=True)),
-    described("acc_line", lambda s: accuracy(_line(s), s.answers)),
-    described("f1_line", lambda s: token_scores(_line(s), s.answers, closed=False).f1),
-    described("hit", lambda s: hit(outputs(s.prediction), s.answers)),
-    described("f1_chars", lambda s: erm4_scores(outputs(s.prediction), s.answers).f1),
-    described("set_recall", lambda s: answer_set_recall(s.prediction, readings(s.question))),
-    described("set_f1", lambda s: set_scores(s.prediction, readings(s.question)).f1),
-    described("set_precision", lambda s: set_scores(s.prediction, readings(s.question)).precision),
-    described("set_recall_tokens", lambda s: set_scores(s.prediction, readings(s.question)).recall),
-    described("distinct", lambda s: float(distinct(s.prediction))),
+    described("em", lambda s: ans.exact_match(s.prediction, s.answers)),
+    described("f1", lambda s: ans.token_scores(s.prediction, s.answers).f1),
+    described("precision", lambda s: ans.token_scores(s.prediction, s.answers).precision),
+    described("recall_tokens", lambda s: ans.token_scores(s.prediction, s.answers).recall),
+    described("acc", lambda s: ans.accuracy(s.prediction, s.answers)),
+    described("acc_words", lambda s: ans.accuracy(s.prediction, s.answers, whole_words=True)),
+    described("acc_line", lambda s: ans.accuracy(_line(s), s.answers)),
+    described("f1_line", lambda s: ans.token_scores(_line(s), s.answers, closed=False).f1),
+    described("hit", lambda s: ans.hit(ans.outputs(s.prediction), s.answers)),
+    described("f1_chars", lambda s: ans.erm4_scores(ans.outputs(s.prediction), s.answers).f1),
+    described("set_recall", lambda s: ans.answer_set_recall(s.prediction, readings(s.question))),
+    described("set_f1", lambda s: ans.set_scores(s.prediction, readings(s.question)).f1),
+    described(
+        "set_precision", lambda s: ans.set_scores(s.prediction, readings(s.question)).precision
+    ),
+    described(
+        "set_recall_tokens", lambda s: ans.set_scores(s.prediction, readings(s.question)).recall
+    ),
+    described("distinct", lambda s: float(ans.distinct(s.prediction))),
     described("intent_hit", _intent_hit),
-    described("rouge_l", lambda s: rouge_l(s.prediction, s.answers)),
+    described("rouge_l", lambda s: ans.rouge_l(s.prediction, s.answers)),
     described("unparsed", lambda s: float(s.prediction is None)),
-    described("length", lambda s: None if s.prediction is None else answer_length(s.prediction)),
+    described(
+        "length", lambda s: None if s.prediction is None else ans.answer_length(s.prediction)
+    ),
     described("recall", _with_gold(ret.recall)),
     described("recall_static", _with_gold(ret.recall, "static")),
     described("recall_dynamic", _with_gold(ret.recall, "dynamic")),
@@ -125,7 +118,7 @@ _OF_SCORED = (
     ),
     described(
         "shown_words",
-        lambda s: sum(answer_length(p.text) for p in s.passages) if s.passages else None,
+        lambda s: sum(ans.answer_length(p.text) for p in s.passages) if s.passages else None,
     ),
     described("distracted", _distracted),
 )
@@ -147,15 +140,11 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
-class UnknownMetricError(ValueError):
-    """A metric name that is not in the registry."""
-
-
 def get(name: str) -> Metric:
-    """The metric of that name. Errors: UnknownMetricError, with the nearest name."""
+    """The metric of that name. Errors: ValueError, with the nearest name."""
     if name in METRICS:
         return METRICS[name]
-    raise UnknownMetricError(
+    raise ValueError(
         f"there is no metric {name!r}{nearest(name, METRICS)}; there are: {', '.join(METRICS)}"
     )
 
@@ -166,7 +155,6 @@ def score(
     hit_ids: Sequence[str],
     *,
     passages: Mapping[str, Passage] | None = None,
-    names: Iterable[str] | None = None,
     answered: bool = True,
 ) -> dict[str, float]:
     """Every metric that a record stores and that has a value here, by name.
@@ -174,16 +162,15 @@ def score(
     prediction: None means asked and not given in the asked form: scores 0.
     answered: False where no reader was asked at all (a recall exhibit): metrics
     of the prediction are absent then. passages: needed for those that look
-    into the text; absent without. names: only these.
+    into the text; absent without.
 
     Absent, never zero: metrics of gold passages where the question has none;
     shares of the hits where there is no hit; the answer's occurrence in
     passages where it is yes or no; all metrics of the prediction where the
     question has no accepted answer.
 
-    Errors: UnknownMetricError; KeyError where a hit is not among `passages`.
+    Errors: KeyError where a hit is not among `passages`.
     """
-    chosen = METRICS.values() if names is None else [get(name) for name in names]
     ids = tuple(dict.fromkeys(hit_ids))
     missing = [] if passages is None else [i for i in ids if i not in passages]
     if missing:
@@ -200,14 +187,14 @@ def score(
         "texts": passages is not None,
         "line": False,
     }
-    values = {m.name: m.fn(case) for m in chosen if defined[m.needs]}
+    values = {m.name: m.fn(case) for m in METRICS.values() if defined[m.needs]}
     return {name: value for name, value in values.items() if value is not None}
 
 
 def of_line(name: str, line: Mapping[str, Any]) -> float | None:
     """The metric out of a record's line: stored there, or computed from it.
 
-    None where the line has no such score. Errors: UnknownMetricError.
+    None where the line has no such score. Errors: ValueError for an unknown name.
     """
     metric = get(name)
     return metric.fn(line) if metric.needs == "line" else line["scores"].get(name)

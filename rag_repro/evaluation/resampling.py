@@ -9,14 +9,14 @@ Randomness is a numpy Generator handed in. Errors: StatisticsError.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from rag_repro.evaluation.bootstrap_draws import over_draws
-from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError, Unseen
+from rag_repro.evaluation.intervals import Resampled, StatisticsError, Unseen
 
 Key = TypeVar("Key", int, str)
 DRAWS = 20_000
@@ -132,36 +132,27 @@ def resample_difference(
     return resample(a - b, rng=rng, clusters=clusters, draws=draws, span=span, signed=True)
 
 
-def combine(
-    parts: Sequence[Resampled],
-    weights: Sequence[float] | None = None,
-    families: Sequence[Any] | None = None,
-) -> Resampled:
-    """A weighted sum of means, over different questions but for `families`; equal weights: their
-    mean.
+def combine(parts: Sequence[Resampled], families: Sequence[Any] | None = None) -> Resampled:
+    """The mean of means, over different questions but for `families`: a macro-average of data sets.
 
-    A macro-average over data sets has weights 1 / m; a gap between two groups
-    of questions, or a difference of differences, has 1 and -1. Settings that
-    share their questions (k = 3, 4, 6) are averaged a question first.
+    Settings that share their questions (k = 3, 4, 6) are averaged a question first.
 
     families: a label a part; None: each its own. Parts of one family share questions (NQ's with
     ten passages and with twenty) and count as if they rose and fell together, which is the widest
-    that their sum can be; n counts their questions once.
+    that their mean can be; n counts their questions once.
     """
     if not parts:
         raise StatisticsError("nothing to combine: give at least one cell")
-    w = [1 / len(parts)] * len(parts) if weights is None else list(weights)
-    if len(w) != len(parts):
-        raise StatisticsError(f"{len(w)} weights for {len(parts)} cells")
-    estimate = sum(f * p.estimate for f, p in zip(w, parts, strict=True))
+    weight = 1 / len(parts)
+    estimate = sum(weight * p.estimate for p in parts)
     labels = list(range(len(parts)) if families is None else families)
     if len(labels) != len(parts):
         raise StatisticsError(f"{len(labels)} families for {len(parts)} cells")
     held = {label: [i for i, own in enumerate(labels) if own == label] for label in labels}
     n = sum(max(parts[i].n for i in of) for of in held.values())
-    ends = [sorted(f * end for end in p.limits) for f, p in zip(w, parts, strict=True) if f]
     # Rounded: a third of 100 three times is a little less, and would leave a gap to 100.
-    limits = tuple(round(math.fsum(side), 9) for side in zip((0.0, 0.0), *ends, strict=True))
+    ends = zip(*(p.limits for p in parts), strict=True)
+    limits = tuple(round(math.fsum(weight * end for end in side), 9) for side in ends)
     if any(p.df == 0 for p in parts):
         return Resampled(estimate, np.full(2, estimate), n, 0.0, limits=limits)
     # Draws of different families are independent: add them in the order drawn.
@@ -172,7 +163,7 @@ def combine(
         )
     # Cells drawn with equal seeds would move together: shuffle each one's draws
     # (they have no order), the same way every time.
-    sums = [_together([w[i] * parts[i].draws for i in of]) for of in held.values()]
+    sums = [_together([weight * parts[i].draws for i in of]) for of in held.values()]
     means = sum(
         np.random.default_rng(of[0]).permutation(drawn)
         for of, drawn in zip(held.values(), sums, strict=True)
@@ -181,21 +172,18 @@ def combine(
     dfs = [min(parts[i].df for i in of) for of in held.values()]
     below = sum(s**2 / df for s, df in zip(spread, dfs, strict=True))
     df = sum(spread) ** 2 / below if below else math.inf
-    weighted = list(zip(w, parts, strict=True))
-    # What is taken away turns its sides around.
-    sides = [(f, (p.above, p.below) if f > 0 else (p.below, p.above)) for f, p in weighted]
     return Resampled(
         float(estimate),
         means,
         n,
         df,
-        unseen=_scaled((f, p.unseen) for f, p in weighted),
-        above=_scaled((f, above) for f, (above, _) in sides),
-        below=_scaled((f, below) for f, (_, below) in sides),
+        unseen=_scaled(weight, [p.unseen for p in parts]),
+        above=_scaled(weight, [p.above for p in parts]),
+        below=_scaled(weight, [p.below for p in parts]),
         limits=limits,
         # A seed is one training in all of the parts.
-        trainings=_summed((f, p.trainings) for f, p in weighted),
-        borrowed=_summed((f, p.borrowed) for f, p in weighted),
+        trainings=_summed(weight, [p.trainings for p in parts]),
+        borrowed=_summed(weight, [p.borrowed for p in parts]),
     )
 
 
@@ -204,24 +192,10 @@ def _together(draws: Sequence[np.ndarray]) -> np.ndarray:
     return draws[0] if len(draws) == 1 else np.sum([np.sort(one) for one in draws], axis=0)
 
 
-def _summed(held: Iterable[tuple[float, Mapping[Key, float]]]) -> dict[Key, float]:
-    held = list(held)
-    names = sorted({name for _, one in held for name in one})
-    return {name: math.fsum(f * one.get(name, 0.0) for f, one in held) for name in names}
+def _summed(weight: float, held: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
+    names = sorted({name for one in held for name in one})
+    return {name: math.fsum(weight * one.get(name, 0.0) for one in held) for name in names}
 
 
-def _scaled(held: Iterable[tuple[float, Unseen]]) -> Unseen:
-    return tuple((abs(factor) * span, units) for factor, one in held for span, units in one)
-
-
-def mean_interval(values, *, rng, clusters=None, level=0.95, draws=DRAWS, span=None) -> Interval:
-    """`resample(...)`, then its interval."""
-    return resample(values, rng=rng, clusters=clusters, draws=draws, span=span).interval(level)
-
-
-def paired_interval(
-    ours, theirs, *, rng, clusters=None, level=0.95, draws=DRAWS, span=None
-) -> Interval:
-    """`resample_difference(...)`, then its interval."""
-    drawn = resample_difference(ours, theirs, rng=rng, clusters=clusters, draws=draws, span=span)
-    return drawn.interval(level)
+def _scaled(weight: float, held: Sequence[Unseen]) -> Unseen:
+    return tuple((weight * span, units) for one in held for span, units in one)

@@ -2,7 +2,7 @@
 
 Hits are ids, best first; an id that comes twice counts once, at its first
 place. Every share lies in [0, 1]. A function is only called where its score is
-defined: none has a value for a question without gold passages.
+defined: none has a value for a question without gold passages (`metrics.score`).
 """
 
 from __future__ import annotations
@@ -13,16 +13,6 @@ from rag_repro.evaluation import normalise
 from rag_repro.schema import Passage, Question
 
 
-def _distinct(ids: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(ids))
-
-
-def _gold(gold_ids: Sequence[str]) -> set[str]:
-    if not gold_ids:
-        raise ValueError("no gold passages: this score has no value for such a question")
-    return set(gold_ids)
-
-
 def recall(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
     """Share of the gold passages among the hits: DR-RAG's recall rate.
 
@@ -30,26 +20,24 @@ def recall(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
     gold passages, so that all of them found cannot reach the printed 87.81 %
     at k = 3.
     """
-    gold = _gold(gold_ids)
+    gold = set(gold_ids)
     return len(gold & set(hit_ids)) / len(gold)
 
 
 def all_found(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
     """1 where every gold passage is among the hits."""
-    return float(_gold(gold_ids) <= set(hit_ids))
+    return float(set(gold_ids) <= set(hit_ids))
 
 
 def any_found(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
     """1 where a gold passage is among the hits: the hit of single-gold sets (NQ)."""
-    return float(not _gold(gold_ids).isdisjoint(hit_ids))
+    return float(not set(gold_ids).isdisjoint(hit_ids))
 
 
 def precision(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
     """Share of the hits that are gold (DR-RAG's redundancy is 1 minus this)."""
-    gold, hits = _gold(gold_ids), _distinct(hit_ids)
-    if not hits:
-        raise ValueError("no hits: a share of them has no value")
-    return sum(i in gold for i in hits) / len(hits)
+    gold, hits = set(gold_ids), set(hit_ids)
+    return len(gold & hits) / len(hits)
 
 
 def average_precision(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
@@ -58,8 +46,8 @@ def average_precision(hit_ids: Sequence[str], gold_ids: Sequence[str]) -> float:
     A gold passage that is not among the hits adds 0. Its mean over questions
     is R²AG's MAP (table 4), where the hits are *all* candidates in order.
     """
-    gold, found, total = _gold(gold_ids), 0, 0.0
-    for rank, passage_id in enumerate(_distinct(hit_ids), start=1):
+    gold, found, total = set(gold_ids), 0, 0.0
+    for rank, passage_id in enumerate(dict.fromkeys(hit_ids), start=1):
         if passage_id in gold:
             found += 1
             total += found / rank
@@ -86,14 +74,10 @@ def answer_recall(passages: Sequence[Passage], readings: Sequence[Sequence[str]]
     An item is one reading of the question with its aliases, so that an
     unambiguous question scores 0 or 1: the answer occurs, or not.
     """
-    if not readings:
-        raise ValueError("answer_recall needs at least one reading with its answers")
     found = [any(has_answer(p, answers) for p in passages) for answers in readings]
     return sum(found) / len(found)
 
 
 def snippet_precision(passages: Sequence[Passage], answers: Sequence[str]) -> float:
     """Share of the passages in which any answer occurs (ERM4, section 2)."""
-    if not passages:
-        raise ValueError("no passages: a share of them has no value")
     return sum(has_answer(p, answers) for p in passages) / len(passages)

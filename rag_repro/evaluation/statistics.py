@@ -3,14 +3,7 @@
 from rag_repro.evaluation.intervals import Interval, Resampled, StatisticsError
 from rag_repro.evaluation.power import mde_of
 from rag_repro.evaluation.ratios import percent_interval, resample_ratio
-from rag_repro.evaluation.resampling import (
-    DRAWS,
-    combine,
-    mean_interval,
-    paired_interval,
-    resample,
-    resample_difference,
-)
+from rag_repro.evaluation.resampling import DRAWS, combine, resample, resample_difference
 from rag_repro.evaluation.significance import McNemar, holm_intervals, mcnemar
 
 __all__ = [
@@ -23,8 +16,6 @@ __all__ = [
     "holm_intervals",
     "mcnemar",
     "mde_of",
-    "mean_interval",
-    "paired_interval",
     "percent_interval",
     "resample",
     "resample_difference",

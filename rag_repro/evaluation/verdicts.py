@@ -69,10 +69,6 @@ Tier = Literal["testbed", "public", "paper"]
 _ON_TESTBED = {REPRODUCED: HOLDS, DIRECTION_ONLY: HOLDS, NOT_REPRODUCED: FAILS}
 
 
-class VerdictError(ValueError):
-    """A verdict was asked for with a margin, tier or parts that make no sense."""
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A word of `WORDS` with what led to it.
@@ -107,9 +103,9 @@ class Verdict:
 
 def _check(margin: float, name: str, tier: str) -> None:
     if not margin > 0 or not math.isfinite(margin):
-        raise VerdictError(f"{name} is {margin!r}; it must be a positive number")
+        raise ValueError(f"{name} is {margin!r}; it must be a positive number")
     if tier not in ("testbed", "public", "paper"):
-        raise VerdictError(f"tier {tier!r} is none of testbed, public, paper")
+        raise ValueError(f"tier {tier!r} is none of testbed, public, paper")
 
 
 def _verdict(word, reason, interval, delta, tier) -> Verdict:
@@ -125,7 +121,7 @@ def of_difference(interval: Interval, delta: float, *, tier: Tier = "public") ->
     """Verdict on a paired difference in the claimed direction.
 
     delta: smallest effect of interest (by default half the paper's effect).
-    Errors: VerdictError for a delta that is not positive.
+    Errors: ValueError for a delta that is not positive.
     """
     _check(delta, "delta", tier)
     if interval.lo > 0 and interval.hi >= delta:
@@ -202,11 +198,11 @@ def of_parts(parts: Mapping[str, Verdict]) -> Verdict:
     judged, or whose reader is too weak, keeps the whole from holding, not from failing.
     """
     if not parts:
-        raise VerdictError("an everywhere-claim needs at least one part")
+        raise ValueError("an everywhere-claim needs at least one part")
 
     words = {v.word for v in parts.values()}
     if words & {HOLDS, FAILS} and words & {REPRODUCED, DIRECTION_ONLY, NOT_REPRODUCED}:
-        raise VerdictError("parts of the testbed and of real data have no verdict in common")
+        raise ValueError("parts of the testbed and of real data have no verdict in common")
     all_m = {1: "its one part", 2: "both parts"}.get(len(parts), f"all {len(parts)} parts")
     of_m = f"(of {len(parts)} {'parts' if len(parts) > 1 else 'part'})"
     failing = words & {NOT_REPRODUCED, FAILS}

@@ -10,7 +10,6 @@ import importlib.util
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
 
 from rag_repro.digest import sha256
 from rag_repro.schema.errors import WeightsError
@@ -24,34 +23,25 @@ SHA256 = "1a1d11ca0755c8b1619413657b7977d37ce4054e6a689c423a31c6a06e2fca52"
 """Of the names and hashes of the model's files."""
 
 
-class Language(Protocol):
-    """What is asked of a language; `name` says which, with its version."""
-
-    name: str
-
-    def is_stop(self, word: str) -> bool:
-        """Whether a bare word, in any case, is a stop word."""
-
-    def sentences(self, text: str) -> tuple[tuple[int, int], ...]:
-        """The sentences that say something: (first, last) characters, white space left out."""
-
-    def content(self, text: str) -> tuple[str, ...]:
-        """The words that bear content, in their order."""
-
-
 @dataclass(frozen=True)
-class English:
-    """spaCy's small English model, which DRAGIN uses (section 4.5), with its stop-word list."""
+class Language:
+    """spaCy's small English model, which DRAGIN uses (section 4.5), with its stop-word list.
+
+    name: which it is, with its version.
+    """
 
     name: str = "spaCy en_core_web_sm 3.8.0"
 
     def is_stop(self, word: str) -> bool:
+        """Whether a bare word, in any case, is a stop word."""
         return word.lower() in _stop_words()
 
     def sentences(self, text: str) -> tuple[tuple[int, int], ...]:
+        """The sentences that say something: (first, last) characters, white space left out."""
         return _parsed(text)[0]
 
     def content(self, text: str) -> tuple[str, ...]:
+        """The words that bear content, in their order."""
         return _parsed(text)[1]
 
 
@@ -105,4 +95,4 @@ def _parsed(text: str) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...]]:
     return tuple(sentences), content
 
 
-ENGLISH = English()
+ENGLISH = Language()

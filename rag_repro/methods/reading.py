@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 from rag_repro.arguments import path as as_path
 from rag_repro.data import ENVIRONMENT
@@ -158,13 +157,7 @@ TEXTS = from_yaml(text_of(Path(__file__).with_name("prompts.yaml")))
 """Every prompt's words."""
 
 
-def _fields(name: str) -> dict[str, Any]:
-    own = dict(TEXTS["reading"][name])
-    like = own.pop("like", None)
-    return _fields(like) | own if like else own
-
-
-PROMPTS = MappingProxyType({name: Template(name, **_fields(name)) for name in TEXTS["reading"]})
+PROMPTS = MappingProxyType({name: Template(name, **own) for name, own in TEXTS["reading"].items()})
 
 
 def with_exemplars(template: Template, name: str | None) -> Template:

@@ -29,10 +29,6 @@ class Sentences:
             return "", len(text)
         return " ".join(sentence.split()), text.index(sentence) + len(sentence)
 
-    def split(self, text: str) -> list[str]:
-        """Those that say something, in order, each as it stands in the text."""
-        return list(self._said(text))
-
     def until_first(self) -> Until:
         """Stop rule: a second sentence has begun, so that the first is complete."""
         return Until(f"first sentence by {self.name}", lambda text: len(list(self._said(text))) > 1)

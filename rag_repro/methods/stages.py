@@ -18,20 +18,17 @@ from rag_repro.schema import Answer, Generate, Hit, Question, Retrieve, Soft
 RANDOM = "random"  # the retriever that ranks by chance
 
 
-Trace = tuple[Any, ...]
-
-
 @dataclass(frozen=True)
 class Retrieved:
     """What the stages before a reading bring: hits, an embedding each (or none), their trace."""
 
     hits: tuple[Hit, ...]
     soft: tuple[Soft, ...] = ()
-    events: Trace = ()
+    events: tuple[Any, ...] = ()
 
 
 Below = Callable[[Question], Generator[Any, Any, Retrieved]]
-"""The stages below a reader, which a dynamic one calls again: question (or query) -> Found."""
+"""The stages below a reader, which a dynamic one calls again: question (or query) -> Retrieved."""
 
 
 def search(query: str, k: int, question: Question, settings: Settings) -> Retrieve:

@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from rag_repro import data
 from rag_repro.lm.pair_scorers import CLASSES, row
 from rag_repro.lm.prompts import Plain
-from rag_repro.methods.baselines.adaptive_rag import label_complexity, shuffle_labels
 from rag_repro.schema import Question
 from rag_repro.study import papers, records
 from rag_repro.study.scores import Results
@@ -71,10 +71,19 @@ def outcomes(
             f"{results}: the rows of {exhibit} on {dataset} were answered by {len(readers)} "
             f"different readers called {reader}; move these records away and make them again"
         )
-    labels = label_complexity(scores["A"], scores["B"], scores["C"])
+    labels = simplest(scores)
     for question in asked.questions:
         if label := labels.get(question.id):
             yield Labelled(question.text, label, f"{label} by outcomes:{dataset}")
+
+
+def simplest(scores: Mapping[str, Mapping[str, float]]) -> dict[str, str]:
+    """Class by question's id: the simplest method that answers right, A over B over C.
+
+    scores: of each class the questions' exact matches; what none answers right is left out.
+    """
+    right = {letter: [name for name, one in scores[letter].items() if one >= 1] for letter in "CBA"}
+    return {name: letter for letter, names in right.items() for name in names}
 
 
 def _cells(exhibit: str, dataset: str, reader: str) -> Mapping[str, papers.Cell]:
@@ -116,7 +125,7 @@ def biased(
     unknown = next((q.id for q in asked if q.hops is None), None)
     if unknown is not None:
         raise RecipeError(f"{dataset}: question {unknown!r} does not say how many hops it takes")
-    labels = label_complexity({}, {}, {}, {q.id: q.hops for q in asked})
+    labels = {q.id: "B" if q.hops == 1 else "C" for q in asked}
     if each is not None:
         asked = _evenly(asked, labels, each, dataset)
     for question in asked:
@@ -165,10 +174,11 @@ def labelled(
 
 def shuffled(made: Sequence[Labelled], seed: int) -> list[Labelled]:
     """The same questions, and the same labels on other questions."""
-    drawn = shuffle_labels({f"{i:06d}": one.label for i, one in enumerate(made)}, seed)
+    drawn = [one.label for one in made]
+    Random(f"labels {seed}").shuffle(drawn)
     return [
-        replace(one, label=drawn[f"{i:06d}"], source=f"{drawn[f'{i:06d}']}{one.source[1:]}")
-        for i, one in enumerate(made)
+        replace(one, label=label, source=f"{label}{one.source[1:]}")
+        for one, label in zip(made, drawn, strict=True)
     ]
 
 

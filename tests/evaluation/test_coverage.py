@@ -41,7 +41,7 @@ def simulate(draw, truth, rng, delta=0.05):
     words = dict.fromkeys(vd.WORDS, 0)
     for _ in range(RUNS):
         values, clusters = draw(rng)
-        iv = st.mean_interval(values, rng=rng, clusters=clusters, draws=1000, span=1.0)
+        iv = st.resample(values, rng=rng, clusters=clusters, draws=1000, span=1.0).interval()
         covered += iv.lo <= truth + 1e-9 and truth - 1e-9 <= iv.hi
         above += iv.lo > truth + 1e-9
         words[vd.of_difference(iv, delta).word] += 1

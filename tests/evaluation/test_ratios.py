@@ -29,7 +29,7 @@ def test_an_interval_of_shares_stays_within_nought_and_a_hundred():
 def test_an_interval_of_shares_is_that_of_their_mean_in_points():
     shares = [0, 0.5, 1, 1, 0, 0.25, 1, 0] * 5
     ours = statistics.percent_interval(shares, rng=np.random.default_rng(3))
-    plain = statistics.mean_interval(shares, rng=np.random.default_rng(3), span=1.0)
+    plain = statistics.resample(shares, rng=np.random.default_rng(3), span=1.0).interval()
     assert (ours.estimate, ours.lo, ours.hi) == pytest.approx(
         (100 * plain.estimate, 100 * plain.lo, 100 * plain.hi)
     )

@@ -23,7 +23,7 @@ def rng():
 
 def test_interval_is_near_the_t_interval_for_many_values(rng):
     values = rng.normal(0.2, 1, 400)
-    got = st.mean_interval(values, rng=rng)
+    got = st.resample(values, rng=rng).interval()
     low, high = stats.t.interval(0.95, 399, values.mean(), stats.sem(values))
     assert (got.estimate, got.n, got.level) == (values.mean(), 400, 0.95)
     assert got.lo == pytest.approx(low, abs=0.006)
@@ -41,7 +41,7 @@ def test_quantiles_are_those_of_numpy(rng):
 def test_few_units_are_widened_to_student(rng):
     # Five values -2..2: sem = sqrt(2.5 / 5), t(4) = 2.776; the bootstrap's own
     # tails are those of 5^5 resamples, a little shorter than normal ones.
-    got = st.mean_interval([-2, -1, 0, 1, 2], rng=rng)
+    got = st.resample([-2, -1, 0, 1, 2], rng=rng).interval()
     assert got.hi == pytest.approx(2.776 * math.sqrt(0.5), rel=0.06)
     assert got.hi == pytest.approx(-got.lo, rel=0.04)
 
@@ -117,17 +117,17 @@ def test_many_units_are_drawn_in_parts(rng):
 
 def test_same_generator_same_interval():
     values = np.arange(20.0)
-    a, b = (st.mean_interval(values, rng=np.random.default_rng(5)) for _ in range(2))
+    a, b = (st.resample(values, rng=np.random.default_rng(5)).interval() for _ in range(2))
     assert a == b
 
 
 def test_paired_difference_uses_the_pairing(rng):
     ability = rng.normal(0, 3, 100)
     ours, theirs = ability + 0.5 + rng.normal(0, 0.1, 100), ability
-    got = st.paired_interval(ours, theirs, rng=rng)
+    got = st.resample_difference(ours, theirs, rng=rng).interval()
     assert 0.45 < got.lo < got.estimate < got.hi < 0.55
     with pytest.raises(st.StatisticsError, match="100 against 99"):
-        st.paired_interval(ours, theirs[:99], rng=rng)
+        st.resample_difference(ours, theirs[:99], rng=rng).interval()
 
 
 # ------------------------------------------------------------ clusters and seeds
@@ -138,19 +138,19 @@ def test_clusters_are_the_unit(rng):
     # 20 clusters, sqrt(10) times as wide as that of 200 questions.
     said = rng.normal(0, 1, 20)
     clusters = np.repeat([f"world-B/{i}" for i in range(20)], 10)
-    by_question = st.mean_interval(np.repeat(said, 10), rng=rng)
-    by_cluster = st.mean_interval(np.repeat(said, 10), rng=rng, clusters=clusters)
-    plain = st.mean_interval(said, rng=rng)
+    by_question = st.resample(np.repeat(said, 10), rng=rng).interval()
+    by_cluster = st.resample(np.repeat(said, 10), rng=rng, clusters=clusters).interval()
+    plain = st.resample(said, rng=rng).interval()
     assert by_cluster.n == 200
     assert by_cluster.width == pytest.approx(plain.width, rel=0.04)
     assert by_cluster.width > 3 * by_question.width
     with pytest.raises(st.StatisticsError, match="19 cluster labels for 20 questions"):
-        st.mean_interval(said, rng=rng, clusters=list(range(19)))
+        st.resample(said, rng=rng, clusters=list(range(19))).interval()
 
 
 def test_clusters_of_unequal_size_weigh_by_questions(rng):
     values = [1.0] * 9 + [0.0]
-    got = st.mean_interval(values, rng=rng, clusters=["a"] * 9 + ["b"])
+    got = st.resample(values, rng=rng, clusters=["a"] * 9 + ["b"]).interval()
     assert got.estimate == 0.9
     pairs = _one_level(np.array([9.0, 0.0]), np.array([9.0, 1.0]), 4_000, rng)
     assert set(np.round(pairs, 3)) == {0.0, 0.9, 1.0}  # two of b; one each; two of a
@@ -170,13 +170,13 @@ def test_clusters_of_few_kinds(rng):
 def test_seeds_add_their_own_spread(rng):
     questions = rng.normal(0, 1, 200)
     seeds = np.array([-0.5, 0.0, 0.5])[:, None]
-    one = st.mean_interval(questions, rng=rng)
-    three = st.mean_interval(questions + seeds, rng=rng)
+    one = st.resample(questions, rng=rng).interval()
+    three = st.resample(questions + seeds, rng=rng).interval()
     assert three.estimate == pytest.approx(one.estimate)
     # seed part: sd 0.5, se 0.5 / sqrt(3) = 0.29 on about 2.2 degrees of freedom
     assert 0.7 < three.width / 2 < 1.5
     assert three.width > 5 * one.width
-    still = st.mean_interval(np.stack([questions] * 3), rng=rng)
+    still = st.resample(np.stack([questions] * 3), rng=rng).interval()
     assert still.width == pytest.approx(one.width, rel=0.05)
 
 
@@ -202,10 +202,10 @@ def test_the_same_seeds_do_not_average_out_over_data_sets(rng):
 
 def test_one_seed_or_one_question_allows_no_interval(rng):
     for values in ([0.7], [[0.1, 0.2, 0.3]], np.ones((1, 4))):
-        got = st.mean_interval(values, rng=rng)
+        got = st.resample(values, rng=rng).interval()
         assert (got.lo, got.hi) == (-math.inf, math.inf)
     assert st.resample([0.7], rng=rng).p_value() == 1
-    one_cluster = st.mean_interval([0.0, 1.0], rng=rng, clusters=["a", "a"])
+    one_cluster = st.resample([0.0, 1.0], rng=rng, clusters=["a", "a"]).interval()
     assert one_cluster.hi == math.inf
 
 
@@ -214,21 +214,21 @@ def test_one_seed_or_one_question_allows_no_interval(rng):
 
 def test_no_question_is_an_error(rng):
     with pytest.raises(st.StatisticsError, match="no question was scored"):
-        st.mean_interval([], rng=rng)
+        st.resample([], rng=rng).interval()
     with pytest.raises(st.StatisticsError, match="1 of 3 values are not finite"):
-        st.mean_interval([1, math.nan, 2], rng=rng)
+        st.resample([1, math.nan, 2], rng=rng).interval()
     with pytest.raises(st.StatisticsError, match="3 dimensions"):
-        st.mean_interval(np.zeros((2, 2, 2)), rng=rng)
+        st.resample(np.zeros((2, 2, 2)), rng=rng).interval()
 
 
 def test_equal_values_have_zero_width_or_what_may_be_unseen(rng):
-    bare = st.mean_interval(np.full(50, 0.25), rng=rng)
+    bare = st.resample(np.full(50, 0.25), rng=rng).interval()
     assert (bare.lo, bare.hi) == (0.25, 0.25)
     # Clopper-Pearson: 0 of 50 has the upper limit 1 - 0.025^(1/50) = 0.0711
-    wide = st.mean_interval(np.zeros(50), rng=rng, span=1.0)
+    wide = st.resample(np.zeros(50), rng=rng, span=1.0).interval()
     assert wide.hi == pytest.approx(stats.beta.ppf(0.975, 1, 50))
     assert wide.lo == -wide.hi
-    grouped = st.mean_interval(np.zeros(50), rng=rng, span=1.0, clusters=np.arange(50) // 10)
+    grouped = st.resample(np.zeros(50), rng=rng, span=1.0, clusters=np.arange(50) // 10).interval()
     assert grouped.hi == pytest.approx(1 - 0.025**0.2)
 
 
@@ -254,22 +254,11 @@ def test_macro_average_weighs_data_sets_alike(rng):
     assert got.width / 2 == pytest.approx(1.97 * se, rel=0.05)
 
 
-def test_gap_between_groups_of_questions(rng):
-    bridge, comparison = rng.normal(0.5, 1, 300), rng.normal(0.1, 1, 200)
-    parts = [st.resample(x, rng=rng) for x in (bridge, comparison)]
-    got = st.combine(parts, [1, -1]).interval()
-    want = stats.ttest_ind(bridge, comparison, equal_var=False).confidence_interval()
-    assert (got.lo, got.hi) == pytest.approx((want.low, want.high), abs=0.02)
-    # Same generator, but the cells must not move together.
-    assert abs(np.corrcoef(parts[0].draws, parts[1].draws)[0, 1]) < 0.05
-
-
 def test_cells_drawn_with_one_seed_do_not_move_together(rng):
     values = rng.normal(0, 1, 100)
     same = [st.resample(values, rng=np.random.default_rng(1)) for _ in range(2)]
     alone = same[0].interval().width
     assert st.combine(same).interval().width == pytest.approx(alone / 2**0.5, rel=0.03)
-    assert st.combine(same, [1, -1]).interval().width == pytest.approx(alone * 2**0.5, rel=0.03)
     assert st.combine(same).interval() == st.combine(same).interval()
 
 
@@ -302,8 +291,6 @@ def test_combine_refuses_nonsense(rng):
     one = st.resample([0.0, 1.0], rng=rng)
     with pytest.raises(st.StatisticsError, match="nothing to combine"):
         st.combine([])
-    with pytest.raises(st.StatisticsError, match="2 weights for 1"):
-        st.combine([one], [1, 1])
     with pytest.raises(st.StatisticsError, match="1 families for 2"):
         st.combine([one, one], families=["nq"])
     with pytest.raises(st.StatisticsError, match="cannot be combined"):
@@ -311,8 +298,6 @@ def test_combine_refuses_nonsense(rng):
     assert st.combine([one, st.resample([1.0], rng=rng)]).interval().hi == math.inf
     unseen = st.combine([st.resample(np.zeros(50), rng=rng, span=1.0)] * 2).interval()
     assert unseen.hi == pytest.approx(1 - 0.025 ** (1 / 50))
-    gap = st.combine([st.resample(np.zeros(50), rng=rng, span=1.0)] * 2, [1, -1]).interval()
-    assert gap.hi == pytest.approx(2 * unseen.hi)
 
 
 def one_sided(losses, gains, n=60):
@@ -339,9 +324,9 @@ def test_a_side_that_no_question_shows_stays_open(rng):
         ends(one_sided(30, 0)).hi, abs=0.03
     )
     assert ends(one_sided(0, 1)).lo > -0.03
-    assert st.paired_interval(
+    assert st.resample_difference(
         one_sided(0, 0), one_sided(0, 1), rng=rng, span=1.0
-    ).hi == pytest.approx(most - 1 / 60)
+    ).interval().hi == pytest.approx(most - 1 / 60)
 
 
 def test_what_may_be_unseen_is_as_large_as_what_was_seen(rng):
@@ -351,14 +336,10 @@ def test_what_may_be_unseen_is_as_large_as_what_was_seen(rng):
     assert 0.009 < small.interval().lo < small.interval().hi < 0.012
 
 
-def test_unseen_sides_are_combined_and_turned_by_a_minus(rng):
+def test_unseen_sides_are_combined(rng):
     lost = st.resample(one_sided(1, 0), rng=rng, span=1.0, signed=True)
-    won = st.resample(one_sided(0, 1), rng=rng, span=1.0, signed=True)
     most = 1 - 0.025 ** (1 / 60)
     assert st.combine([lost, lost]).interval().hi == pytest.approx(most - 1 / 60)
-    gap = st.combine([lost, won], [1, -1]).interval()
-    assert gap.hi == pytest.approx(2 * (most - 1 / 60))
-    assert gap.lo < -2 / 60
 
 
 def test_a_true_gain_is_seldom_ruled_out_by_a_sample_without_one(rng):

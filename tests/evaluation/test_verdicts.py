@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rag_repro.evaluation import verdicts as vd
-from rag_repro.evaluation.statistics import Interval, paired_interval
+from rag_repro.evaluation.statistics import Interval, resample_difference
 
 
 def iv(lo, hi, estimate=None, n=100, level=0.95):
@@ -70,12 +70,12 @@ def test_minimum_detectable_effect_stands_beside():
 @pytest.mark.parametrize("delta", [0, -0.1, math.nan, math.inf])
 def test_margin_must_be_positive(delta):
     for fn in (vd.of_difference, vd.of_equivalence, vd.of_no_loss):
-        with pytest.raises(vd.VerdictError, match="must be a positive number"):
+        with pytest.raises(ValueError, match="must be a positive number"):
             fn(iv(0, 1), delta)
 
 
 def test_unknown_tier_is_refused():
-    with pytest.raises(vd.VerdictError, match="none of testbed"):
+    with pytest.raises(ValueError, match="none of testbed"):
         vd.of_difference(iv(0, 1), 0.1, tier="private")
 
 
@@ -213,9 +213,9 @@ def test_everywhere_names_what_decides():
     )
     assert "because" in vd.of_parts(made(vd.NOT_RUN)).reason
     for of in (vd.of_parts, vd.of_some, vd.of_most):
-        with pytest.raises(vd.VerdictError, match="at least one part"):
+        with pytest.raises(ValueError, match="at least one part"):
             of({})
-        with pytest.raises(vd.VerdictError, match="no verdict in common"):
+        with pytest.raises(ValueError, match="no verdict in common"):
             of(made(vd.HOLDS, vd.REPRODUCED))
 
 
@@ -279,7 +279,7 @@ def records(n, won, lost):
 )
 def test_each_verdict_is_reached_from_records(n, won, lost, word):
     ours, theirs = records(n, won, lost)
-    interval = paired_interval(ours, theirs, rng=np.random.default_rng(1), span=1.0)
+    interval = resample_difference(ours, theirs, rng=np.random.default_rng(1), span=1.0).interval()
     assert interval.estimate == pytest.approx((won - lost) / n)
     assert vd.of_difference(interval, 0.05).word == word
     if word == vd.INCONCLUSIVE:
@@ -287,10 +287,14 @@ def test_each_verdict_is_reached_from_records(n, won, lost, word):
 
 
 def test_five_equal_answers_are_no_evidence_of_equality():
-    nothing = paired_interval(np.ones(5), np.ones(5), rng=np.random.default_rng(1), span=1.0)
+    nothing = resample_difference(
+        np.ones(5), np.ones(5), rng=np.random.default_rng(1), span=1.0
+    ).interval()
     assert vd.of_difference(nothing, 0.05).word == vd.INCONCLUSIVE
     assert vd.of_equivalence(nothing, 0.05).word == vd.INCONCLUSIVE
-    many = paired_interval(np.ones(500), np.ones(500), rng=np.random.default_rng(1), span=1.0)
+    many = resample_difference(
+        np.ones(500), np.ones(500), rng=np.random.default_rng(1), span=1.0
+    ).interval()
     assert vd.of_equivalence(many, 0.05).word == vd.REPRODUCED
 
 

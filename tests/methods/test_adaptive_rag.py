@@ -1,4 +1,4 @@
-"""Adaptive-RAG: the class picks the method; labels from outcomes by hand."""
+"""Adaptive-RAG: the class picks the method."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from rag_repro.methods import base
 from rag_repro.methods.baselines.adaptive_rag import (
     AdaptiveRAGSettings,
     adaptive_rag,
-    label_complexity,
-    shuffle_labels,
 )
 from rag_repro.methods.baselines.ircot import IRCoTSettings, ircot
 from rag_repro.schema import Question
@@ -141,45 +139,6 @@ def test_the_random_control_asks_no_classifier():
     assert list(got.trace) == [
         {"stage": "classify", "by": "random", "probabilities": None, "class": "B"}
     ]
-
-
-ALONE = {"all": 1, "one": 0, "many": 0.0, "none": 0, "part": 0.9}
-ONE = {"all": 1, "one": 1, "many": 0, "none": 0, "part": 0.5}
-MANY = {"all": 1, "one": 0, "many": 1.0, "none": 0, "part": 0}
-
-
-def test_a_label_is_the_simplest_method_that_answers_right():
-    # An F1 of 0.9 is not right; what nobody answers is left out.
-    assert label_complexity(ALONE, ONE, MANY) == {"all": "A", "one": "B", "many": "C"}
-    # Right without passages counts even where passages mislead.
-    assert label_complexity({"x": 1}, {"x": 0}, {"x": 0}) == {"x": "A"}
-
-
-def test_hops_are_the_bias_for_what_nobody_answers_and_for_further_questions():
-    hops = {"all": 2, "none": 2, "part": 1, "new": 3, "other": 1}
-    assert label_complexity(ALONE, ONE, MANY, hops) == {
-        "all": "A",
-        "many": "C",
-        "new": "C",
-        "none": "C",
-        "one": "B",
-        "other": "B",
-        "part": "B",
-    }
-
-
-def test_runs_of_other_questions_are_refused():
-    with pytest.raises(ValueError, match="1 questions lack a score under class B, as 'b'"):
-        label_complexity({"a": 1, "b": 1}, {"a": 1}, {"a": 1, "b": 0})
-
-
-def test_shuffled_labels_are_the_same_ones_elsewhere():
-    labels = {f"q{n}": "ABC"[n % 3] for n in range(60)}
-    once = shuffle_labels(labels, 1)
-    assert sorted(once.values()) == sorted(labels.values())
-    assert once.keys() == labels.keys()
-    assert sum(once[name] == labels[name] for name in labels) < 40
-    assert once == shuffle_labels(dict(reversed(labels.items())), 1) != shuffle_labels(labels, 2)
 
 
 @pytest.mark.parametrize(

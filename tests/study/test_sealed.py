@@ -247,7 +247,7 @@ def test_scores_of_sealed_records_are_those_of_their_lines(cells):
 def test_a_metric_that_is_newer_than_the_file_is_computed_from_lines(cells, monkeypatch):
     root, cells = cells
     newer = metrics.Metric(
-        "newer", "N", "words", "line", None, lambda line: float(len(line["id"])), "length of the id"
+        "newer", "N", lambda line: float(len(line["id"])), "length of the id", "words", "line", None
     )
     monkeypatch.setitem(metrics.METRICS, "newer", newer)
     made = Results(root / "s").scores(cells[0], "newer")

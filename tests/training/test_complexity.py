@@ -205,3 +205,14 @@ def test_the_recipes_labels_have_their_conditions(tmp_path, capsys):
                 ]  # fmt: skip
     assert cli.main(["train", "complexity-testbed", "--results", str(tmp_path)]) == 2
     assert "rag-repro run drrag.outcomes --dataset world-A" in capsys.readouterr().err
+
+
+def test_a_label_is_the_simplest_method_that_answers_right():
+    alone = {"all": 1, "one": 0, "many": 0.0, "none": 0, "part": 0.9}
+    one = {"all": 1, "one": 1, "many": 0, "none": 0, "part": 0.5}
+    many = {"all": 1, "one": 0, "many": 1.0, "none": 0, "part": 0}
+    # An F1 of 0.9 is not right; what nobody answers is left out.
+    labels = complexity.simplest({"A": alone, "B": one, "C": many})
+    assert labels == {"all": "A", "one": "B", "many": "C"}
+    # Right without passages counts even where passages mislead.
+    assert complexity.simplest({"A": {"x": 1}, "B": {"x": 0}, "C": {"x": 0}}) == {"x": "A"}

@@ -9,11 +9,8 @@ depends on another. Ties go to the simpler class. The original looks its answers
 up in three finished runs, which is the same; it gives B 15 passages and C up to
 15, the defaults here.
 
-The classifier is trained from outcomes (T5-large in the original; `training.complexity`,
-an encoder with three logits, here): `label_complexity` makes the labels.
-It needs each training question's score under the three methods (records of
-no_retrieval, single_step and ircot with one reader, over train ids) and, for
-those that none answers, the number of hops.
+The classifier is trained from outcomes (T5-large in the original; an encoder with three
+logits here); `training.complexity` makes the labels.
 
 The trace begins with {"stage": "classify", "by": judge, "probabilities": [a, b, c]
 or None, "class": letter}; a multi-step answer's own events follow.
@@ -46,7 +43,7 @@ class AdaptiveRAGSettings(IRCoTSettings):
         question's id and `seed`, with given `shares` of A, B and C. With the
         shares that the classifier gave, it costs the same and knows nothing.
     classifier: the scorer's name; none with "random". One trained on
-        `shuffle_labels` is the other control, by its own name.
+        shuffled labels is the other control, by its own name.
     """
 
     judge: Literal["classifier", "random"] = "classifier"
@@ -111,42 +108,3 @@ def classify(question: Question, settings: AdaptiveRAGSettings):
         "probabilities": probabilities,
         "class": CLASSES[number],
     }
-
-
-def label_complexity(
-    no_retrieval: Mapping[str, float],
-    single_step: Mapping[str, float],
-    multi_step: Mapping[str, float],
-    hops: Mapping[str, int] | None = None,
-) -> dict[str, str]:
-    """Labels by question id: the simplest method that answers right, A over B over C.
-
-    The three: each question's score, right where it is 1 (exact match). What
-    none answers right is left out, or, with `hops`, gets its data set's bias: B
-    where one hop suffices, else C. The paper gives it to unanswered questions,
-    the released code to further training questions; both may stand in `hops`.
-
-    Raises ValueError where the runs are not of the same questions.
-    """
-    runs = dict(zip(CLASSES, (no_retrieval, single_step, multi_step), strict=True))
-    everyone = set().union(*runs.values())
-    for letter, scores in runs.items():
-        if missing := everyone - scores.keys():
-            raise ValueError(
-                f"{len(missing)} questions lack a score under class {letter}, as "
-                f"{min(missing)!r}; label questions that all three methods were asked"
-            )
-    labels = {name: "B" if n == 1 else "C" for name, n in (hops or {}).items()}
-    for name in everyone:
-        right = [letter for letter, scores in runs.items() if scores[name] >= 1]
-        if right:
-            labels[name] = right[0]
-    return dict(sorted(labels.items()))
-
-
-def shuffle_labels(labels: Mapping[str, str], seed: int) -> dict[str, str]:
-    """The same labels on other questions: a classifier that learns these has nothing to learn."""
-    names = sorted(labels)
-    given = [labels[name] for name in names]
-    Random(f"labels {seed}").shuffle(given)
-    return dict(zip(names, given, strict=True))

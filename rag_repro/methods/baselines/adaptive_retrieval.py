@@ -114,18 +114,11 @@ def popularity(question: Question, settings: AdaptiveRetrievalSettings):
 def mentions(asked: Sequence[str], depth: int):
     """How many passages name the rarest of these names, `depth` at most; 0 without any name."""
     found = yield [Retrieve(name, k=depth) for name in asked]
-    return float(
-        min(
-            (
-                sum(
-                    name.casefold() in f"{h.passage.title} {h.passage.text}".casefold()
-                    for h in hits
-                )
-                for name, hits in zip(asked, found, strict=True)
-            ),
-            default=0,
-        )
-    )
+    counts = []
+    for name, hits in zip(asked, found, strict=True):
+        texts = (f"{hit.passage.title} {hit.passage.text}".casefold() for hit in hits)
+        counts.append(sum(name.casefold() in text for text in texts))
+    return float(min(counts, default=0))
 
 
 _OPENER = re.compile(

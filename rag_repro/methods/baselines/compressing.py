@@ -92,14 +92,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from rag_repro.engine import Flow
-from rag_repro.methods.base import (
-    Count,
-    Settings,
-    Share,
-    Within,
-    builtin,
-    fill_or_refuse,
-)
+from rag_repro.methods.base import Count, Settings, Share, Within, builtin, fill_or_refuse
 from rag_repro.methods.reading import TEXTS, Template, one_line
 from rag_repro.methods.sentences import ENGLISH, Sentences
 from rag_repro.methods.stages import probabilities_of, read, retrieve

@@ -63,10 +63,6 @@ class Draft:
     def __len__(self) -> int:
         return len(self.pieces)
 
-    def tokens_before(self, character: int) -> int:
-        """How many tokens end at or before a character of the text."""
-        return tokens_before(self.pieces, character)
-
     def asked(self, question: str, said: str) -> Span:
         """The tokens before these in which the question stands; (0, 0) where it is worded anew.
 

@@ -48,7 +48,7 @@ import numpy as np
 
 from rag_repro.engine import Flow
 from rag_repro.methods.base import Count, Settings, builtin
-from rag_repro.methods.dragin.draft_arrays import Draft, Span, text_of, words_of
+from rag_repro.methods.dragin.draft_arrays import Draft, Span, text_of, tokens_before, words_of
 from rag_repro.methods.dragin.dynamic_settings import DynamicSettings, ReleasedSettings
 from rag_repro.methods.dragin.queries import (
     Situation,
@@ -70,9 +70,7 @@ PLAIN = (
     *("question", "last_sentence", "last_tokens", "sure_sentence", "sentence", "full_context"),
     *("random_words", "first_words"),
 )
-FEW = ("qfs_few", "random_few", "first_few")
-OTHERWISE = ("masked_sentence", "qfs_said")
-RULES = ("qfs", *PLAIN, *FEW, *OTHERWISE)
+RULES = ("qfs", *PLAIN, "qfs_few", "random_few", "first_few", "masked_sentence", "qfs_said")
 """Query rules in the order of records. Words by chance, and the first ones, are as many as QFS
 takes there; "few": of `QueryCheckSettings.few` tokens in place of `top_n`; "qfs_said": QFS without
 the prompt's own words (context "said")."""
@@ -247,7 +245,7 @@ def pairs_of(draft: Draft, template: Template, language: Language) -> Iterator[t
     the prompt's form; and the last word has nothing behind it.
     """
     marker = template.marker and draft.text.find(template.marker)
-    until = len(draft) if marker is None or marker < 0 else draft.tokens_before(marker)
+    until = len(draft) if marker is None or marker < 0 else tokens_before(draft.pieces, marker)
     waiting: dict[str, Span] = {}
     for word in words_of(draft.pieces):
         said = bare(text_of(draft.pieces, word))

@@ -232,28 +232,18 @@ def context_of(
     """What hits can look at, by `settings.context` -> context, hits in it. read: see `reread`."""
     if settings.context == "again":
         return again(read, now.draft, now.moment)
-    first, template = 0, (0, 0)
+    draft, first, template = now.draft, 0, (0, 0)
     if settings.context in ("text", "said"):
-        first, asked = now.draft.asked(now.question, now.said)
+        first, asked = draft.asked(now.question, now.said)
     elif settings.context == "output":
-        first = now.draft.answered_at(now.said)
+        first = draft.answered_at(now.said)
     if settings.context == "said":
-        template = (asked, now.draft.answered_at(now.said))
-    chat = now.draft.template if settings.leaves_template_out else ()
-    return behind(now.draft, now.moment, first, template, chat)
-
-
-def behind(
-    draft: Draft,
-    moment: Moment,
-    first: int,
-    template: Span = (0, 0),
-    chat: tuple[Span, ...] = (),
-) -> tuple[Context, tuple[Span, ...]]:
-    """The context as the reader had it: all its prompt, and the draft. -> context, hits in it"""
-    m = len(draft.before)
-    context = Context((*draft.before, *draft.pieces), draft.attention, m, first, template, chat)
-    return context, tuple((a + m, b + m) for a, b in moment.hits)
+        template = (asked, draft.answered_at(now.said))
+    chat = draft.template if settings.leaves_template_out else ()
+    # The context as the reader had it: all its prompt, and the draft.
+    m, pieces = len(draft.before), (*draft.before, *draft.pieces)
+    context = Context(pieces, draft.attention, m, first, template, chat)
+    return context, tuple((a + m, b + m) for a, b in now.moment.hits)
 
 
 def reread(now: Situation) -> Read:

@@ -27,7 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.methods.dragin.draft_arrays import Draft, Span, text_of, windows, words_of
+from rag_repro.methods.dragin.draft_arrays import (
+    Draft,
+    Span,
+    text_of,
+    tokens_before,
+    windows,
+    words_of,
+)
 from rag_repro.methods.dragin.dynamic_settings import FACTORS, DynamicSettings, Rind
 from rag_repro.methods.language import Language
 
@@ -160,7 +167,7 @@ def sentences_of(draft: Draft, units: Sequence[Span], language: Language) -> tup
     return tuple(
         Sentence(
             text,
-            draft.tokens_before(start),
+            tokens_before(draft.pieces, start),
             (bisect_left(firsts, ends[a]), bisect_left(firsts, ends[b])),
         )
         for (start, _), text, (a, b) in zip(spans, texts, found, strict=True)

@@ -32,7 +32,7 @@ from rag_repro.data.synthworld.reasoning import Saying, facts_of, reasoned, sayi
 from rag_repro.engine import Flow
 from rag_repro.evaluation.normalise import squad
 from rag_repro.methods.base import Count, Settings, builtin
-from rag_repro.methods.dragin.draft_arrays import Draft, Span
+from rag_repro.methods.dragin.draft_arrays import Draft, Span, tokens_before
 from rag_repro.methods.dragin.dynamic_settings import ReleasedSettings, Rind
 from rag_repro.methods.dragin.timing import scores
 from rag_repro.methods.language import ENGLISH, Language
@@ -202,7 +202,7 @@ def _right(world: World, said: Saying) -> set[str]:
 
 def _tokens(draft: Draft, first: int, last: int) -> Span:
     """The tokens that hold any of these characters."""
-    return draft.tokens_before(first), draft.tokens_before(last - 1) + 1
+    return tokens_before(draft.pieces, first), tokens_before(draft.pieces, last - 1) + 1
 
 
 def _signals(

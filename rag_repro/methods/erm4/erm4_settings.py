@@ -269,10 +269,9 @@ class ERM4Settings(Settings, Rewriting, Searching, Filtering, Remembering):
                 raise ValueError(f"{name} is {RESERVOIR!r}, and {RESERVOIR!r} is the memory")
         if not self.search:
             given = {"filter": self.filter != "none", "memory": self.memory is not None}
+            given["own_candidates"] = self.own_candidates
             for name in (name for name, on in given.items() if on):
                 raise ValueError(f"{name} would do nothing with search off; leave it out")
-            if self.own_candidates:
-                raise ValueError("own_candidates would do nothing with search off; leave it out")
             if not self.several:
                 raise ValueError(
                     f"rewrite {self.rewrite!r} would do nothing with search off; the reader "

@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from rag_repro.methods.drrag.concatenation import take_in_turns
+from rag_repro.methods.drrag.concatenation import Ranking, take_in_turns
 from rag_repro.methods.erm4.erm4_settings import RESERVOIR, ERM4Settings
 from rag_repro.methods.stages import search, side_by_side
 from rag_repro.schema import Hit, Question, Recall
 
-Ranking = Sequence[Hit]
 Find = Callable[[str], Generator[Any, Any, Ranking]]
 """How one query is searched for."""
 

@@ -1,4 +1,4 @@
-"""A timing rule that never, or always, gives an alarm says so when its answers are there."""
+"""A timing rule that never gives an alarm says so when its answers are there."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import logging
 from functools import partial
 from itertools import cycle
 
-import pytest
-
 import rag_repro
 from rag_repro.engine import Task, run
 from rag_repro.lm.local import LocalReader
 from rag_repro.methods import base
-from rag_repro.methods.dragin.alarms import above, below, watched
+from rag_repro.methods.dragin.alarms import watched
 from rag_repro.methods.dragin.dynamic_settings import DynamicSettings
 from rag_repro.methods.dragin.loop import dynamic
 from rag_repro.schema import Passage
@@ -45,7 +43,8 @@ def remark(texts=(TEXT,), doubts=DOUBTS, **settings) -> str | None:
 def test_a_threshold_that_no_score_reaches():
     told = remark(threshold=9.0)
     assert told.startswith("no alarm in the only draft: the highest score is ")
-    value = float(told.rpartition("try threshold=")[2])
+    assert told.endswith("; take a threshold below the scores")
+    value = 0.9 * float(told.partition("score is ")[2].partition(",")[0])
     again = [" It is", " Bank Hall.", " It seats", " 4,250 men.", " And all.", " More."]
     assert remark((TEXT, *again), threshold=value) is None
     assert "take a prompt that asks for sentences" in remark((" Bank",), threshold=9.0)
@@ -53,29 +52,13 @@ def test_a_threshold_that_no_score_reaches():
 
 def test_the_other_rules():
     assert remark(timing="never") is None
-    assert "try doubt=" in remark(timing="flare", query="question", doubt=0.0)
-    assert "window is 99; try window=9" in remark(timing="window", query="question", window=99)
+    assert "; take a higher doubt" in remark(timing="flare", query="question", doubt=0.0)
+    assert "window is 99; take a smaller window" in remark(
+        timing="window", query="question", window=99
+    )
     assert "its first sentence" in remark((" Bank Hall.",), timing="sentence", query="question")
     assert "rate is 0; raise rate" in remark(timing="random", query="question", rate=0.0)
-
-
-def test_an_alarm_in_every_draft():
-    texts = [f" Bank Hall{i} Bank is." for i in range(20)]
-    told = remark(texts, {"Bank": 3.0, **{f"Hall{i}": 2.0 for i in range(20)}}, threshold=0.0)
-    assert told.startswith("an alarm in each of ")
-    assert "try threshold=" in told
-    told = remark([" It is."] * 40, timing="random", query="question", rate=1.0, max_new_tokens=9)
-    assert told.endswith("drafts: rate is 1; lower rate")
-    # Behind each sentence a search is what the rule is about.
-    assert remark(timing="sentence", query="question", max_new_tokens=9) is None
-
-
-@pytest.mark.parametrize(
-    ("value", "low", "high"),
-    [(0.43, 0.4, 0.5), (0.1, 0.09, 0.1), (1.0, 0.9, 1.0), (14, 10, 20), (0.0, 0.0, 0.0)],
-)
-def test_values_to_try(value, low, high):
-    assert (below(value), above(value)) == (low, high)
+    assert remark(timing="random", query="question", rate=1.0, max_new_tokens=9) is None
 
 
 def test_what_it_is_composed_of_counts_and_other_methods_give_none():
