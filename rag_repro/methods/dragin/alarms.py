@@ -39,7 +39,11 @@ class Alarms:
             return max(event["score"], default=0.0)
         if self.settings.timing == "flare":
             p = event["probability"]
-            return min(p, default=1.0) if self.settings.doubt_of == "token" else sum(p) / max(1, len(p))
+            return (
+                min(p, default=1.0)
+                if self.settings.doubt_of == "token"
+                else sum(p) / max(1, len(p))
+            )
         return len(event["words"])
 
     def remark(self) -> str | None:
