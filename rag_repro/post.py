@@ -13,10 +13,12 @@ import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-
-import httpx
+from typing import TYPE_CHECKING
 
 from rag_repro.schema.errors import ReaderError
+
+if TYPE_CHECKING:
+    import httpx
 
 # At its lowest level it logs headers, in which a server may echo the key.
 logging.getLogger("httpcore").setLevel(logging.INFO)
@@ -97,6 +99,8 @@ def get(url: str, key: Key, timeout: float) -> tuple[int, dict[str, str], str]:
 def _asked(
     method: str, url: str, data: bytes | None, key: Key, timeout: float
 ) -> tuple[int, dict[str, str], str]:
+    import httpx  # not at the top: a command that sends nothing starts without it
+
     kind = ConnectionError
     try:
         # In a thread of its own: a notebook's has a loop that runs already.
@@ -128,6 +132,8 @@ def _root(error: BaseException) -> BaseException:
 async def _sent(
     method: str, url: str, data: bytes | None, key: Key, timeout: float
 ) -> tuple[int, httpx.Headers, bytes]:
+    import httpx
+
     headers = {"Content-Type": "application/json", **key.headers()}
     client = httpx.AsyncClient(
         # Its own timeout would begin anew at each byte.

@@ -394,7 +394,9 @@ def test_a_folder_that_cannot_be_is_told_before_the_work(tmp_path, capsys, words
     assert capsys.readouterr().err == told + "\n"
 
 
-def test_only_what_keeps_its_work_says_that_it_is_kept(capsys, monkeypatch):
+def test_only_what_keeps_its_work_says_that_it_is_kept(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAG_REPRO_CACHE", str(tmp_path))  # where no exhibit's text is kept yet
+
     def stopped(*given, **named):
         raise KeyboardInterrupt
 

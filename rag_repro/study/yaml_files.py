@@ -9,10 +9,10 @@ import math
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from rag_repro.plain import PlainError, fits, from_yaml, hints, shortened, text_of
-from rag_repro.words import nearest
+from rag_repro.words import choices, nearest
 
 
 class StudyError(ValueError):
@@ -95,9 +95,10 @@ def _strict(cls: type[_T], given: dict[str, Any], where: str) -> _T:
     for key, value in given.items():
         endless = isinstance(value, float) and not math.isfinite(value)
         if endless or not fits(value, hints(cls)[key]):
-            raise StudyError(
-                f"{where}: {key!r} cannot be {shortened(repr(value), 80)}; it is {known[key].type}"
-            )
+            hint = hints(cls)[key]
+            named = get_args(hint) if get_origin(hint) is Literal else ()
+            wanted = choices(value, named) if named else f"; it is {known[key].type}"
+            raise StudyError(f"{where}: {key!r} cannot be {shortened(repr(value), 80)}{wanted}")
     try:
         return cls(**given)
     except StudyError as error:

@@ -11,6 +11,7 @@ from rag_repro.show import arithmetic
 from rag_repro.study import papers
 from rag_repro.study.papers import StudyError
 from rag_repro.study.printed import LEVEL, NOT_ALWAYS, Compared
+from rag_repro.study.yaml_files import build
 
 DRAGIN = papers.load("dragin")
 WIKI = {"dataset": "2wikimultihopqa", "metric": "em"}
@@ -63,8 +64,9 @@ def test_sentences_name_table_sides_and_ends():
 def test_what_is_not_printed_or_not_meant_is_refused():
     with pytest.raises(StudyError, match=r"dragin\.table2 prints nothing of"):
         Compared(exhibit="table2", more={"method": "sgpt"}, less={"method": "sr"}).values(DRAGIN)
-    with pytest.raises(StudyError, match="says 'abov'"):
-        Compared(exhibit="table2", more={}, less={}, says="abov")
+    told = {"exhibit": "table2", "more": {}, "less": {}, "says": "abov"}
+    with pytest.raises(StudyError, match="'says' cannot be 'abov', did you mean 'above'"):
+        build(Compared, told, "here")
     with pytest.raises(StudyError, match="without `less`, and only then"):
         Compared(exhibit="table2", more={})
 

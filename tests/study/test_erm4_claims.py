@@ -328,7 +328,7 @@ def test_a_memory_is_filled_from_other_questions_over_the_same_corpus():
 def test_what_is_tuned_on_is_tested_nowhere():
     tuned = {(c.condition.dataset, c.condition.split) for c in every()}
     tuned = {name for name, split in tuned if split != "test"}
-    taken = {"world-A", "world-A-ambiguous", "world-A-several", "hotpotqa_train"}
+    taken = {"world-A", "world-A-ambiguous", "world-A-several", "world-Z", "hotpotqa_train"}
     # Of these two other questions are tested: a split's ids are in no other.
     reworded = {"popqa", "ambignq_nq", "2wikimultihopqa_train"}
     assert tuned == {"world-A-again-halves", *taken, *reworded}

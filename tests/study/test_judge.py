@@ -292,7 +292,7 @@ def test_pairs_are_alike_in_all_that_is_not_compared(tmp_path):
         ("- {metric: recall, more: {}, less: {}, delta: 1, above: true}", "above needs a target"),
         (
             "- {metric: recall, more: {}, less: {}, delta: 1, rule: all}",
-            "'rule' cannot be 'all'; it is Literal\\['mean', 'each', 'some'\\]",
+            "'rule' cannot be 'all'; there are: mean, each, some",
         ),
         ("- {metric: recall, mor: {}, less: {}, delta: 1}", "'mor', did you mean 'more'"),
         ("- {metric: recall, less: {}, delta: 1}", "'more' is missing"),
