@@ -103,15 +103,6 @@ def _one_run(told: Told) -> bool:
     return alike("hotpotqa") and not alike("world-B")
 
 
-def _too_weak(told: Told) -> bool:
-    """On these two alone gold passages add less than the gate's 15 points."""
-    helped = {
-        dataset: _gain(told, "readers", "acc", dataset, method="gold").estimate
-        for dataset in (*MAIN, "musique")
-    }
-    return {d for d, x in helped.items() if x < 15} == {"2wikimultihopqa", "strategyqa"}
-
-
 def _alarm_costs(told: Told) -> bool:
     """More calls than searches beyond SR-RAG's, and more tokens, everywhere."""
     return all(
@@ -450,7 +441,6 @@ SAID = [
         "*DRAGIN (equations)* is there one run with the row that searches as often as its controls",
         _one_run,
     ),
-    Said("30_dragin", "readers are too weak on 2WikiMultihopQA and StrategyQA", _too_weak),
     Said(
         "30_dragin",
         "A search after an alarm also costs a call of the reader, and what was written behind the "
