@@ -30,7 +30,7 @@ help:
 	@echo "make book   execute the chapters that changed, check them, build book/_build/html"
 	@echo "make test   lint, then every test"
 	@echo "make check  lint, then the fast tests"
-	@echo "make audit  every committed score, computed again (half an hour)"
+	@echo "make audit  every committed score, computed again (a minute)"
 	@echo "make lint   style of the code, and that notebooks and scripts are pairs"
 	@echo "make pair   write notebooks/*.ipynb from notebooks/*.py"
 	@echo "make setup  only the set-up: a virtual environment in $(VENV)"
