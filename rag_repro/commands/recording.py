@@ -332,4 +332,6 @@ def registration(arguments: argparse.Namespace) -> int:
     asked = [test for test in every if arguments.tier or registration.deciding(test)]
     for key in registration.write(root, workshop, asked):
         log.info("registered: %s", key)
+    for key, why in registration.refusals(root).items():
+        log.warning("not registered: %s: no record could decide it: %s", key, why)
     return 0

@@ -101,8 +101,8 @@ def proven(
 ) -> Verdict | None:
     """What keeps a cell from counting because of what it is answered with, or nothing.
 
-    On `HELD_OUT` questions like the cell's own the part must gain something over its untrained
-    self for certain, by each metric that those have which are of kinds that decide the contrast.
+    On `HELD_OUT` questions like the cell's own, of kinds that decide the contrast, the part must
+    gain something over its untrained self for certain, by each metric that any of them has.
     `not run` where that is not tried yet, `not judged` where it was and failed: more records would
     tell nothing.
     """
@@ -161,6 +161,11 @@ def _gained(
                 )
             continue
         interval = statistics.combine(drawn).interval().shifted(-(proof.level or 0))
+        if interval.n < HELD_OUT:
+            return verdicts.not_judged(
+                f"whether {name} does its work is not known: {where}, {interval.n} held-out "
+                f"questions of kinds that decide tell {metric}, fewer than {HELD_OUT}"
+            )
         if interval.lo <= 0:
             above = proof.against or (proof.level and f"{proof.level:g}") or "that without it"
             return verdicts.not_judged(

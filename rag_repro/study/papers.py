@@ -208,13 +208,14 @@ class Ground:
     """What a registered test on the fresh worlds has in place of what its grids name.
 
     n, kinds: how many questions answers are asked of, on each world (all, where it has fewer), and
-    of which kinds. timed: how many are timed. settings: row -> values that were chosen on world Z
+    of which kinds. timed: how many are timed, each so often (repeats). settings: row -> values that were chosen on world Z
     with the fresh worlds' reader, as {"dragin": {"threshold": 0.1}}.
     """
 
     n: int | None = None
     kinds: tuple[str, ...] = ()
     timed: int | None = None
+    repeats: int = 1
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def put(self, grid: Grid, timed: bool = False, gate: bool = False) -> list[Grid]:

@@ -30,12 +30,14 @@ import yaml
 from rag_repro.data import splits
 from rag_repro.data.splits import CHOSEN_ON
 from rag_repro.digest import write_whole
+from rag_repro.evaluation.verdicts import NOT_JUDGED
 from rag_repro.lm import hub, weights
 from rag_repro.study import gate, manifests, names, papers, records, trainings
 from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Exhibit, Grid
-from rag_repro.study.judge import pair_cells
+from rag_repro.study.judge import judge, pair_cells
 from rag_repro.study.papers import Claim, Contrast, Paper
+from rag_repro.study.scores import Results
 from rag_repro.study.yaml_files import StudyError, build, content
 
 if TYPE_CHECKING:
@@ -119,6 +121,11 @@ def read(root: Path, part: str = "tests") -> list[Registration]:
     given = content(root / FILE) if (root / FILE).is_file() else {}
     raw = enumerate(given.get(part) or (), start=1)
     return [build(Registration, one, f"{FILE}, test {number}") for number, one in raw]
+
+
+def refusals(root: Path) -> Mapping[str, str]:
+    """Test -> why it is not registered: what no record could decide."""
+    return content(root / FILE).get("refused", {}) if (root / FILE).is_file() else {}
 
 
 def headline() -> list[str]:
@@ -426,6 +433,11 @@ def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, A
     return made
 
 
+def repeats(stamped: Mapping[str, Any]) -> int:
+    """How often each question is timed for the tests that a record's stamp names."""
+    return max(papers.load(key.split(".")[0]).ground.repeats for key in stamped["tests"])
+
+
 def _clean_package() -> str:
     """Git's hash of rag_repro/. RegistrationError where the tree has changes, or is no checkout."""
     found = manifests.changes()
@@ -440,6 +452,7 @@ def _clean_package() -> str:
 def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) -> list[str]:
     """Register these tests, and anew those without a record -> keys of what was registered.
 
+    One that no record could decide, since a proof of training fails, is refused: the file says why.
     One that is committed and changes goes to `withdrawn`. RegistrationError: uncommitted changes,
     or a test that has records is changed and its claim says nothing new of it (`changed:`).
     """
@@ -448,8 +461,15 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     entries = {key: _entries(root, test) for key, test in old.items()}
     used = {(key, e.get("tests", {}).get(key)) for key, held in entries.items() for e in held}
     kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
+    refused = dict(refusals(root))
     for test in (*(test for key, test in old.items() if key not in kept), *tests):
-        note = " ".join(moved(test).claims[0].changed)
+        own = moved(test)
+        [judged] = judge(own, test.tier, Results(root / "records"), {test.claim})
+        if judged.verdict.word == NOT_JUDGED and test.key not in kept:
+            refused[test.key] = judged.verdict.reason
+            continue
+        refused.pop(test.key, None)
+        note = " ".join(own.claims[0].changed)
         new = replace(fixed(test, workshop, root), **stamps, changed=note)
         is_new = note not in ("", old[test.key].changed) if test.key in old else True
         if kept.get(test.key, new.sha256) != new.sha256 and not is_new:
@@ -459,16 +479,17 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
             )
         if kept.get(test.key) != new.sha256:
             made[test.key] = new
-    every = [asdict(test) for _, test in sorted({**old, **made}.items())]
+    held = {key: test for key, test in {**old, **made}.items() if key not in refused}
+    every = [asdict(test) for _, test in sorted(held.items())]
     before = manifests.committed(root / FILE) or ""
-    changed = [t for key, t in old.items() if key in made and made[key].sha256 != t.sha256]
+    changed = [t for key, t in old.items() if key not in held or held[key].sha256 != t.sha256]
     gone = [
         replace(t, until=stamps["since"], recorded=(t.key, t.sha256) in used)
         for t in changed
         if t.sha256 in before
     ]
     withdrawn = [asdict(t) for t in (*read(root, "withdrawn"), *gone)]
-    told = {"main": headline(), "tests": every, "withdrawn": withdrawn}
+    told = {"main": headline(), "refused": dict(sorted(refused.items())), "tests": every, "withdrawn": withdrawn}
     plain = json.loads(json.dumps(told))
     write_whole(root / FILE, _HEAD + yaml.safe_dump(plain, sort_keys=False, width=98))
     return list(made)

@@ -51,7 +51,7 @@ def run(
     """Time the cells' first n questions that are not timed yet -> answers timed now.
 
     Cells of one exhibit and data set sit together. n: None for the cells' own. repeats: how
-    often each question is asked. renew: set records aside that other data or
+    often each question is asked; of a registered test, as often as it says. renew: set records aside that other data or
     weights, another machine or other company made, where else they are refused.
     Raises RunError where a time would mean nothing, RecordError as `records`.
     """
@@ -105,6 +105,7 @@ def _sit(
     asked = dataset.first(campaign.least(n, *(cell.n for cell in cells))).questions
     notes: Notes = []
     stamps = [registration.stamp(folder, c, workshop) for c in conditions]
+    repeats = max([registration.repeats(s) for s in stamps if s], default=repeats)
     seats = [Seat(c, workshop, clock, notes, s) for c, s in zip(conditions, stamps, strict=True)]
     facts = {**surroundings(), "beside": sorted(c.hash for c in conditions), "repeats": repeats}
     with ExitStack() as stack:
