@@ -21,7 +21,7 @@ from rag_repro.study.scores import Only, Results, Scores, paired
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
 HELD_OUT = 100
-"""Questions, at least, that a proof of training is read off."""
+"""Held-out examples, at least, that a proof of training is read off, by each of its metrics."""
 
 
 def of_answers(
@@ -101,7 +101,7 @@ def proven(
 ) -> Verdict | None:
     """What keeps a cell from counting because of what it is answered with, or nothing.
 
-    On `HELD_OUT` questions like the cell's own, of kinds that decide the contrast, the part must
+    On `HELD_OUT` examples like the cell's own, of kinds that decide the contrast, the part must
     gain something over its untrained self for certain, by each metric that any of them has.
     `not run` where that is not tried yet, `not judged` where it was and failed: more records would
     tell nothing.
@@ -161,10 +161,11 @@ def _gained(
                 )
             continue
         interval = statistics.combine(drawn).interval().shifted(-(proof.level or 0))
-        if interval.n < HELD_OUT:
+        of = proof.examples or "questions"
+        if (n := _examples(proof, pairs, each, results) or interval.n) < HELD_OUT:
             return verdicts.not_judged(
-                f"whether {name} does its work is not known: {where}, {interval.n} held-out "
-                f"questions of kinds that decide tell {metric}, fewer than {HELD_OUT}"
+                f"whether {name} does its work is not known: {where}, {metric} is told by {n} "
+                f"held-out {of} of kinds that decide, fewer than {HELD_OUT}"
             )
         if interval.lo <= 0:
             above = proof.against or (proof.level and f"{proof.level:g}") or "that without it"
@@ -174,6 +175,22 @@ def _gained(
                 f"[{interval.lo:.1f}, {interval.hi:.1f}] on {interval.n} held-out questions"
             )
     return None
+
+
+def _examples(
+    proof: Proof,
+    pairs: Sequence[tuple[Cell, Cell]],
+    each: Sequence[Sequence[Scores | None]],
+    results: Results,
+) -> int:
+    """How many things the part judged in the questions that have the metric; 0: questions count."""
+    asked = ((more, set(s[0].ids)) for (more, _), s in zip(pairs, each, strict=True) if s[0])
+    return sum(
+        len(line.get(proof.examples, ()))
+        for more, ids in asked
+        for line in results.lines(more)
+        if line["id"] in ids
+    )
 
 
 def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Verdict | None:

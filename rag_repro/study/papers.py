@@ -182,7 +182,8 @@ class Proof:
     untrained part scores, as 50 of an AUC, where no cell is needed for it. serves: data set
     of the exhibit -> data sets whose questions are like its own; {}: all are. parts: names that
     hang on it, where its cells are those of others, which show what a data set can tell; (): what
-    its own cells are answered with.
+    its own cells are answered with. examples: what of a line the part judges one by one, as
+    "judged", the pairs of a classifier; "": a question is one example.
     """
 
     setting: str
@@ -194,6 +195,7 @@ class Proof:
     level: float | None = None
     serves: Mapping[str, Sequence[str]] = field(default_factory=dict)
     parts: Sequence[str] = ()
+    examples: str = ""
 
     def part(self, cell: Cell) -> str | None:
         """The part that a cell is answered with."""
@@ -208,8 +210,8 @@ class Ground:
     """What a registered test on the fresh worlds has in place of what its grids name.
 
     n, kinds: how many questions answers are asked of, on each world (all, where it has fewer), and
-    of which kinds. timed: how many are timed, each so often (repeats). settings: row -> values that were chosen on world Z
-    with the fresh worlds' reader, as {"dragin": {"threshold": 0.1}}.
+    of which kinds. timed: how many are timed, each so often (repeats). settings: row -> values
+    that were chosen on world Z, as {"dragin": {"threshold": 0.1}}.
     """
 
     n: int | None = None

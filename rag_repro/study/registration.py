@@ -489,7 +489,12 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
         if t.sha256 in before
     ]
     withdrawn = [asdict(t) for t in (*read(root, "withdrawn"), *gone)]
-    told = {"main": headline(), "refused": dict(sorted(refused.items())), "tests": every, "withdrawn": withdrawn}
+    told = {
+        "main": headline(),
+        "refused": dict(sorted(refused.items())),
+        "tests": every,
+        "withdrawn": withdrawn,
+    }
     plain = json.loads(json.dumps(told))
     write_whole(root / FILE, _HEAD + yaml.safe_dump(plain, sort_keys=False, width=98))
     return list(made)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
+
 import pytest
 
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import pair_cells
+from rag_repro.study.scores import Only, Results
 from tests.study.claims import exhibit_of, sides_of, waits
 
+ROOT = Path(__file__).parents[2]
 DRRAG = papers.load("drrag")
 BY = {claim.id.removeprefix("drrag."): claim for claim in DRRAG.claims}
 # On what selection does, and the threshold that decides it: by the number fed, or by F1 where
@@ -60,6 +65,26 @@ def test_what_selection_does_is_decided_where_it_selects_and_stands_elsewhere_as
     if deciding is FED:
         assert asked - extra <= beside("threshold by F1")
     assert BY[name].changed
+
+
+def test_the_registered_threshold_hands_on_as_many_as_is_printed_on_world_z():
+    """On questions to tune on, of the registered kinds, for CIS and CFS together."""
+    printed = {
+        row["method"]: float(row["value"])
+        for row in DRRAG.printed("table5")
+        if (row["k"], row["dataset"], row["metric"]) == ("4", "2wikimultihopqa", "passages")
+    }
+    results, off = Results(ROOT / "results" / "records"), Counter()
+    for cell in DRRAG.exhibits["threshold"].cells("testbed"):
+        row, asked = cell.keys["method"], cell.keys["dataset"]
+        if asked == "world-Z" and row in ("cis", "cfs"):
+            mean = results.scores(
+                cell, "passages", Only(DRRAG.ground.kinds.__contains__)
+            ).values.mean()
+            off[cell.keys["threshold"]] += abs(mean - printed[row])
+    assert len(off) == 7
+    assert {one["threshold"] for one in DRRAG.ground.settings.values()} == {min(off, key=off.get)}
+    assert set(DRRAG.ground.settings) > {"cis_fed", "cfs_fed", "dr_rag"}
 
 
 def test_what_the_threshold_was_chosen_for_decides_nothing():

@@ -66,7 +66,7 @@ def read(tmp_path, contrast=GAIN, text=PAPER):
     return papers.read(folder)
 
 
-def fill(root, paper, shown, right, n=100, kind=lambda i: "bridge", **more):
+def fill(root, paper, shown, right, n=100, kind=lambda i: "bridge", judged=(), **more):
     """A record of each cell: the first `right(dataset, method)` of n questions are right."""
     for cell in paper.exhibits[shown].cells():
         dataset, method = cell.keys["dataset"], cell.keys["method"]
@@ -76,7 +76,7 @@ def fill(root, paper, shown, right, n=100, kind=lambda i: "bridge", **more):
                 scores |= {name: float(of(method, i)) for name, of in more.items()}
                 name = f"q{i}-{cell.keys['dataset']}"
                 line = {"id": name, "kind": kind(i), "cluster": name, "hits": []}
-                record.append({**line, "scores": scores})
+                record.append({**line, "scores": scores} | ({"judged": judged} if judged else {}))
 
 
 def verdict(tmp_path, able, contrast=GAIN, right=None, **more):
@@ -367,15 +367,18 @@ def read_proven(tmp_path, judge_of="gemma3-270m", proofs=PROOFS):
     return read(tmp_path, text=text.replace("exhibits:\n", proofs + "exhibits:\n") + TAKEN)
 
 
-def proven(tmp_path, shares, judge_of="gemma3-270m", kind=lambda i: "bridge", **how):
+def proven(
+    tmp_path, shares, judge_of="gemma3-270m", kind=lambda i: "bridge", n=50, judged=(), **how
+):
     """The claim's verdict where the judge's cells have these shares of 100 by metric, `None`s where
-    no question has it; shares None: nobody tried it. kind: of a question of these cells."""
+    no question has it; shares None: nobody tried it. kind: of a question of these cells; n, judged:
+    how many they have, and what of each was judged."""
     paper, root = read_proven(tmp_path, judge_of, **how), tmp_path / "records"
     fill(root, paper, "readers", lambda d, m: ABLE[m])
     fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
     if shares is not None:
         has = {name: lambda m, i, share=share: i % 50 < share / 2 for name, share in shares.items()}
-        fill(root, paper, "taken", lambda d, m: 0, n=50, kind=kind, **has)
+        fill(root, paper, "taken", lambda d, m: 0, n=n, kind=kind, judged=judged, **has)
     [judged] = judge(paper, "public", Results(root))
     return judged.verdict
 
@@ -387,11 +390,29 @@ def test_what_a_part_gains_on_kinds_that_decide_nothing_proves_nothing_of_answer
     found = proven(tmp_path, shares, proofs=all_alike)
     assert found.word == "reproduced"
     (tmp_path / "guessed").mkdir()
-    guessed = {"kind": lambda i: "comparison" if i < 20 else "bridge", "proofs": all_alike}
-    found = proven(tmp_path / "guessed", shares, **guessed)
+    guessed = {"kind": lambda i: "comparison" if i % 50 < 20 else "bridge", "proofs": all_alike}
+    found = proven(tmp_path / "guessed", shares, n=100, **guessed)
     assert found.word == "not judged"
     assert "recall above precision: 0.0 [" in found.reason
-    assert found.reason.endswith("on 60 held-out questions")
+    assert found.reason.endswith("on 120 held-out questions")
+
+
+def test_a_hundred_questions_are_needed_of_each_metric_and_of_kinds_that_decide(tmp_path):
+    """Of 2 times 50 questions 98 are bridges; all of them are enough, and so are 98 with pairs."""
+    all_alike = PROOFS.partition(", serves")[0] + "}]\n"
+    shares = {"recall": 60, "precision": 20}
+    few = {"kind": lambda i: "comparison" if i == 49 else "bridge"}
+    found = proven(tmp_path, shares, proofs=all_alike, **few)
+    assert found.word == "not judged"
+    assert found.reason.endswith(
+        "whether gemma3-270m does its work is not known: answers.taken, nq and popqa, recall is told "
+        "by 98 held-out questions of kinds that decide, fewer than 100"
+    )
+    for name, judged, word in (("two", 2, "reproduced"), ("one", 1, "not judged")):
+        (tmp_path / name).mkdir()
+        each = all_alike.replace("}]", ", examples: judged}]")
+        few |= {"proofs": each, "judged": [["d", "e", 0.5, 1]] * judged}
+        assert proven(tmp_path / name, shares, **few).word == word
 
 
 def test_a_filter_that_does_its_work_counts_on_questions_like_those_it_was_tried_on(tmp_path):

@@ -327,8 +327,15 @@ def test_gate_and_trained_parts_are_in_the_test():
 def test_controls_are_recorded_and_decide_nothing():
     test = Registration("dragin.c01", "testbed")
     contrasts = registration.moved(test).claims[0].contrasts
-    beside = {c.less["method"]: c.role for c in contrasts if c.control}
-    assert beside == {"sr": "secondary", "random": "secondary"}
+    beside = {(c.more["method"], c.less["method"]): c.role for c in contrasts if c.control}
+    assert beside == dict.fromkeys(
+        [
+            ("dragin", "random"),
+            ("dragin", "fl_matched"),
+            *(("dragin_first", less) for less in ("sr", "fs", "flare")),
+        ],
+        "secondary",
+    )
     rows = {cell.keys["method"] for cell in registration.deciding(test)}
     assert {"random", "dragin_first", "dragin", "sr"} <= rows
     assert "matched" not in rows
@@ -365,6 +372,35 @@ def test_proofs_are_made_before_a_test_is_registered_and_stay(root, tmp_path, mo
     tried(0.75, 0.75)
     assert standing.Registered(root, test).lines(part) is None
     assert registration.fixed(test, Shop(), root).sha256 != test.sha256
+
+
+def test_what_no_record_could_decide_is_refused_with_the_reason(root, monkeypatch):
+    """One that was registered before is withdrawn; with the proof it is registered again."""
+    test = register(root)
+    whole, told = registration.judge, verdicts.not_judged("a filter that keeps all")
+
+    def failing(*given):
+        return [replace(one, verdict=told) for one in whole(*given)]
+
+    monkeypatch.setattr(registration, "judge", failing)
+    assert registration.write(root, Shop(), [Registration("mini.c01", "testbed")]) == []
+    assert registration.read(root) == []
+    assert registration.refusals(root) == {"mini.c01/testbed": "a filter that keeps all"}
+    assert [one.sha256 for one in registration.read(root, "withdrawn")] == [test.sha256]
+    monkeypatch.setattr(registration, "judge", whole)
+    assert register(root).sha256 == test.sha256
+    assert registration.refusals(root) == {}
+
+
+def test_a_test_with_records_is_not_refused_by_a_later_proof(root, monkeypatch):
+    test = register(root)
+    record(root, test)
+    whole, told = registration.judge, verdicts.not_judged("a filter that keeps all")
+    failing = lambda *given: [replace(one, verdict=told) for one in whole(*given)]  # noqa: E731
+    monkeypatch.setattr(registration, "judge", failing)
+    registration.write(root, Shop(), [Registration("mini.c01", "testbed")])
+    assert [one.sha256 for one in registration.read(root)] == [test.sha256]
+    assert registration.refusals(root) == {}
 
 
 def test_words_about_the_code_that_judges_are_no_part_of_it():

@@ -15,7 +15,7 @@ from rag_repro.cache import CachedEncoder, CachedReader, CachedScorer, Store
 from rag_repro.evaluation import metrics
 from rag_repro.methods.base import MethodSpec, Settings
 from rag_repro.schema import Answer, Generate, Prompt, Retrieve, Score
-from rag_repro.study import manifests, records, timed_runs
+from rag_repro.study import manifests, papers, records, registration, timed_runs
 from rag_repro.study.clock import Clocked, clocked
 from rag_repro.study.exhibits import Cell
 from rag_repro.study.records import RecordError
@@ -279,6 +279,16 @@ def test_repeats_are_turns_of_their_own(tmp_path):
     line = record(tmp_path, "staged").lines[0]
     assert [turn["seconds"] for turn in line["turns"]] == [7.625] * 3
     assert record(tmp_path, "staged").header["fingerprint"]["repeats"] == 3
+
+
+def test_a_registered_test_is_timed_as_often_as_it_says(tmp_path, monkeypatch):
+    stamp = {"tests": {"r2ag.c33/testbed": "5eed"}, "package": "p1"}
+    monkeypatch.setattr(registration, "stamp", lambda *given: stamp)
+    four = SimpleNamespace(ground=papers.Ground(repeats=4))
+    monkeypatch.setattr(papers, "load", lambda name: four)
+    run(tmp_path, n=1)
+    [line] = record(tmp_path, "plain").lines
+    assert len(line["turns"]) == 4
 
 
 def test_an_interrupted_sitting_goes_on_and_times_nothing_twice(tmp_path):
