@@ -51,8 +51,9 @@ def run(
     """Time the cells' first n questions that are not timed yet -> answers timed now.
 
     Cells of one exhibit and data set sit together. n: None for the cells' own. repeats: how
-    often each question is asked; of a registered test, as often as it says. renew: set records aside that other data or
-    weights, another machine or other company made, where else they are refused.
+    often each question is asked; of a registered test, as often as it says. renew: set records
+    aside that other data or weights, another machine or other company made, where else they are
+    refused.
     Raises RunError where a time would mean nothing, RecordError as `records`.
     """
     sittings: dict[tuple[str, str, str], list[Cell]] = {}

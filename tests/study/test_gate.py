@@ -405,8 +405,8 @@ def test_a_hundred_questions_are_needed_of_each_metric_and_of_kinds_that_decide(
     found = proven(tmp_path, shares, proofs=all_alike, **few)
     assert found.word == "not judged"
     assert found.reason.endswith(
-        "whether gemma3-270m does its work is not known: answers.taken, nq and popqa, recall is told "
-        "by 98 held-out questions of kinds that decide, fewer than 100"
+        "whether gemma3-270m does its work is not known: answers.taken, nq and popqa, recall "
+        "is told by 98 held-out questions of kinds that decide, fewer than 100"
     )
     for name, judged, word in (("two", 2, "reproduced"), ("one", 1, "not judged")):
         (tmp_path / name).mkdir()
