@@ -157,7 +157,6 @@ def parser() -> Parser:
     seal.option("--results", "folder of records (default: the checkout's)", type=path)
 
     audit = command(recording.audit, "compute the scores of all records again")
-    audit.flag("--sample", "only two answers in a hundred")
     _folders(audit)
 
     compare = command(recording.compare, "compare two folders of records")

@@ -281,15 +281,13 @@ def seal(arguments: argparse.Namespace) -> None:
 
 def audit(arguments: argparse.Namespace) -> int:
     """Every score must be what its prediction, hits and gold passages give; where one is not, the
-    exit status is 1. The timed answers beside the records are computed again, too. A sample is
-    the same answers each time, with the first of each record."""
+    exit status is 1. The timed answers beside the records are computed again, too."""
     from rag_repro.bars import Bar
     from rag_repro.study import rescoring
 
     paths = rescoring.recorded(held_in(arguments))
     with Bar(total=len(paths), desc="audit", unit="record") as bar:
-        share = rescoring.SAMPLE if arguments.sample else 1.0
-        made = rescoring.audit(paths, arguments.data, share=share, report=bar.update)
+        made = rescoring.audit(paths, arguments.data, report=bar.update)
     scores = sum(sum(counts.values()) for counts in made.scores.values())
     print(f"{made.records:,} records, {made.answers:,} answers, {scores:,} scores computed again")
     for name, n in made.missing.items():

@@ -6,7 +6,6 @@ the line (`runner.line_of`) must give every recorded score again, to the last di
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -24,7 +23,6 @@ from rag_repro.study import records, runner
 from rag_repro.study.conditions import Condition
 from rag_repro.study.names import is_outside
 
-SAMPLE = 0.02  # share of the answers that tests look at
 COMPARED = ("kind", "hops", "cluster", "gold")  # what else follows from question and hits
 OF_TEXTS = {metric.name for metric in METRICS.values() if metric.needs == "texts"}
 YOUNGER = {"shown_words", "distinct", "distracted", "set_f1", "set_precision", "set_recall_tokens"}
@@ -50,13 +48,11 @@ def audit(
     found: Iterable[tuple[Path, str]],
     data_dir: Path | None = None,
     *,
-    share: float = 1.0,
     report: Callable[[], object] = lambda: None,
 ) -> Audit:
     """Compute the scores of these records again, each a folder and a path in it (`recorded`).
 
-    share: of the lines of each record, chosen by a hash of its name and the line's number; the
-    first line always. report: called after each record.
+    report: called after each record.
     """
     made = Audit()
     headers = sorted(((*one, records.at(*one).header) for one in sorted(found)), key=_data)
@@ -69,7 +65,7 @@ def audit(
         for root, path, header in group:
             if here and header["fingerprint"].items() >= here.items():
                 condition = condition_of(header["identity"])
-                _audit_record(root, path, condition, dataset, share, made)
+                _audit_record(root, path, condition, dataset, made)
             else:
                 made.missing[name] += 1
             report()
@@ -103,7 +99,7 @@ def condition_of(identity: Mapping[str, Any]) -> Condition:
 
 
 def _audit_record(
-    root: Path, path: str, condition: Condition, dataset: Dataset, share: float, made: Audit
+    root: Path, path: str, condition: Condition, dataset: Dataset, made: Audit
 ) -> None:
     questions, passages = {q.id: q for q in dataset.questions}, dataset.corpus.by_id
     outside = condition.retriever is not None and is_outside(condition.retriever)
@@ -112,9 +108,6 @@ def _audit_record(
     made.records += 1
     file = root / (path + form.ENDING)  # the name that it has, or had before it was sealed
     for number, line in enumerate(records.at(root, path).lines, start=2):
-        drawn = hashlib.sha256(f"{file.name} {number}".encode()).digest()[:4]
-        if number > 2 and int.from_bytes(drawn) >= share * 2**32:
-            continue
         place = f"{file}, line {number}: question {line['id']!r}"
         made.answers += 1
         counts.update(line["scores"].keys() - left_out)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from statistics import fmean, median
 from typing import Any
 
 from rag_repro.methods.base import Settings
@@ -38,12 +39,8 @@ class Alarms:
         if self.settings.timing == "rind":
             return max(event["score"], default=0.0)
         if self.settings.timing == "flare":
-            p = event["probability"]
-            return (
-                min(p, default=1.0)
-                if self.settings.doubt_of == "token"
-                else sum(p) / max(1, len(p))
-            )
+            p = event["probability"] or [1.0]
+            return min(p) if self.settings.doubt_of == "token" else fmean(p)
         return len(event["words"])
 
     def remark(self) -> str | None:
@@ -51,17 +48,18 @@ class Alarms:
         s = self.settings
         if s.timing == "never" or not self.near or self.alarms:
             return None
-        most = max(self.near)
+        # About half of such drafts would give an alarm at what is advised.
+        most, half = max(self.near), median(self.near)
         prompt = "take a prompt that asks for sentences, as dragin_steps does"
         if s.timing == "rind":
-            advice = "take a threshold below the scores" if most else prompt
+            advice = f"try threshold {0.9 * (half or most):.2g}" if most else prompt
             told = f"the highest score is {most:.2g}, and threshold is {s.threshold:g}; {advice}"
         elif s.timing == "flare":
             least = f"the lowest probability is {min(self.near):.2g}"
-            told = f"{least}, and doubt is {s.doubt:g}; take a higher doubt"
+            told = f"{least}, and doubt is {s.doubt:g}; try doubt {min(1.0, half + 0.05):.2g}"
         elif s.timing == "window":
             longest = f"the longest has {most} tokens"
-            told = f"{longest}, and window is {s.window}; take a smaller window"
+            told = f"{longest}, and window is {s.window}; try window {max(1, int(half) // 2)}"
         elif s.timing == "random":
             told = f"none of their tokens was drawn, and rate is {s.rate:g}; raise rate"
         else:

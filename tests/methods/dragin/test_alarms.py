@@ -25,6 +25,7 @@ from tests.study.scripted import QUESTIONS, Shop, condition
 
 DOUBTS = {"Bank": 3.0, "4,250": 2.0}
 TEXT = " It is Bank Hall. It seats 4,250 men in all."
+AGAIN = (" It is", " Bank Hall.", " It seats", " 4,250 men.", " And all.", " More.")
 
 
 def remark(texts=(TEXT,), doubts=DOUBTS, **settings) -> str | None:
@@ -43,19 +44,18 @@ def remark(texts=(TEXT,), doubts=DOUBTS, **settings) -> str | None:
 def test_a_threshold_that_no_score_reaches():
     told = remark(threshold=9.0)
     assert told.startswith("no alarm in the only draft: the highest score is ")
-    assert told.endswith("; take a threshold below the scores")
-    value = 0.9 * float(told.partition("score is ")[2].partition(",")[0])
-    again = [" It is", " Bank Hall.", " It seats", " 4,250 men.", " And all.", " More."]
-    assert remark((TEXT, *again), threshold=value) is None
+    value = float(told.partition("; try threshold ")[2])
+    assert remark((TEXT, *AGAIN), threshold=value) is None
     assert "take a prompt that asks for sentences" in remark((" Bank",), threshold=9.0)
 
 
 def test_the_other_rules():
     assert remark(timing="never") is None
-    assert "; take a higher doubt" in remark(timing="flare", query="question", doubt=0.0)
-    assert "window is 99; take a smaller window" in remark(
-        timing="window", query="question", window=99
-    )
+    for timing, knob, value in (("flare", "doubt", 0.0), ("window", "window", 99)):
+        given = {"timing": timing, "query": "question", "max_new_tokens": 30}
+        told = remark((TEXT, *AGAIN), **given, **{knob: value})
+        advised = type(value)(told.partition(f"; try {knob} ")[2])
+        assert remark((TEXT, *AGAIN), **given, **{knob: advised}) is None
     assert "its first sentence" in remark((" Bank Hall.",), timing="sentence", query="question")
     assert "rate is 0; raise rate" in remark(timing="random", query="question", rate=0.0)
     assert remark(timing="random", query="question", rate=1.0, max_new_tokens=9) is None
