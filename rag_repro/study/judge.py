@@ -248,7 +248,8 @@ def _held_back(
 
     Where readers are compared it is the first side's, with `both_read` either's. Of the other side
     also what another method was trained, since a baseline that does not do its work is beaten by
-    anything; the same method with another training is a control.
+    anything; the same method with another training is a control. What failed comes before what
+    nobody tried yet.
     """
     cells = [more, less] if contrast.both_read else [more]
     names = outcomes.read(contrast)
@@ -256,7 +257,8 @@ def _held_back(
     if less is not None and less.condition.method != more.condition.method:
         cells = [more, less]
     told += [gate.of_training(paper, contrast, cell, results) for cell in cells]
-    return next((verdict for verdict in told if verdict is not None), None)
+    held = [verdict for verdict in told if verdict is not None]
+    return min(held, key=lambda verdict: verdict.word == verdicts.NOT_RUN, default=None)
 
 
 def _drawn_of(
