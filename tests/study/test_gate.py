@@ -453,6 +453,17 @@ def test_what_it_does_not_do_on_some_passages_speaks_against_it(tmp_path):
     assert "nq and popqa, f1 above precision: -10.0 [" in found.reason
 
 
+def test_a_proof_that_fails_comes_before_a_gate_that_nobody_ran(tmp_path):
+    """More records would tell nothing."""
+    paper, root = read_proven(tmp_path, proofs=PROOFS.partition(", serves")[0] + "}]\n"), tmp_path
+    fill(
+        root, paper, "taken", lambda d, m: 0, n=50, recall=lambda m, i: 0, precision=lambda m, i: 1
+    )
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.word == "not judged"
+    assert "gemma3-270m is not seen to do its work" in judged.verdict.reason
+
+
 def test_one_that_nobody_tried_is_named_with_the_command(tmp_path):
     found = proven(tmp_path, None)
     assert found.word == "not run"
