@@ -16,7 +16,7 @@ from rag_repro.publish.templating import count, render
 from rag_repro.publish.verdict_summary import Recorded, facts
 from rag_repro.show import ledger
 from rag_repro.show.missing import run_command
-from rag_repro.study import campaign, papers
+from rag_repro.study import campaign, papers, registration
 from rag_repro.study.judge import EXPLORATORY
 from rag_repro.study.scores import Results
 
@@ -65,6 +65,8 @@ def text(
         states=sorted(Counter(row["state"] for row in known["judged"]).items()),
         changed=sum(bool(row["changed"]) for row in exploratory),
         main=verdict_summary.main(claims),
+        registered=len(registration.read(results.folder.parent)),
+        refused=[key.partition("/")[0] for key in registration.refusals(results.folder.parent)],
         unborne=verdict_summary.unborne(claims),
         counted=counted,
         spread=_spread,

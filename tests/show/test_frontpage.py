@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 import rag_repro
 from rag_repro.publish import frontpage, verdict_summary
@@ -104,6 +105,23 @@ def test_what_the_papers_are_known_for_stands_first_once_any_of_it_is_judged(boo
     assert text.index("known for") < text.index("## How to read a verdict")
     bare = [r | {"verdict": "not run"} for r in known]
     assert "known for" not in frontpage.text(Results(book.records), book.root, bare)
+
+
+def test_tests_that_are_registered_and_those_that_are_refused_stand_below(book):
+    book.fill()
+    known = [r | {"main": True} for r in ledger.rows(book.results())]
+    assert "registered" not in frontpage.text(Results(book.records), book.root, known)
+    held = {
+        "tests": [{"claim": "mini.c01", "tier": "testbed"}],
+        "refused": {"mini.c02/testbed": "."},
+    }
+    (book.records.parent / "registration.yaml").write_text(yaml.safe_dump(held))
+    told = frontpage.text(Results(book.records), book.root, known)
+    assert "1 test of these claims is registered" in told
+    assert "None of them was run so far. Of mini.c02 no record could decide" in told
+    ran = [r | {"state": "confirmed"} for r in known]
+    told = frontpage.text(Results(book.records), book.root, ran)
+    assert re.search(r"\d of them was run so far", told)
 
 
 def test_each_paper_is_known_for_some_of_its_own_claims():
