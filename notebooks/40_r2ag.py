@@ -331,7 +331,7 @@ Picture(
 #
 # R²AG's formers of 360 lists pass: the reader gains on all four sets, and true labels as features beat
 # constant ones. But this does not show that *retrieval information* helps. Learnable tokens, which are told
-# nothing of retrieval, gain more on three of the four sets; and true labels, which tell all that any feature
+# nothing of retrieval, gain more on two of the four sets; and true labels, which tell all that any feature
 # could, gain on none of them more than R²AG's own features. What is learned there is mostly the form of an
 # answer. Formers of lists of five and RAFT are not tried yet, and decide nothing.
 
