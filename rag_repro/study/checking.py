@@ -36,7 +36,7 @@ def problems(paper: Paper) -> Iterator[str]:
     rows = {name for exhibit in paper.exhibits.values() for name in exhibit.methods}
     for problem in _unknown("row", paper.ground.settings, rows):
         yield f"{paper.name}/paper.yaml, ground: {problem}"
-    for number, proof in enumerate(paper.proofs, start=1):
+    for number, proof in enumerate((*paper.proofs, *paper.ground.proofs), start=1):
         for problem in _of_proof(paper, proof):
             yield f"{paper.name}/paper.yaml, proof {number}: {problem}"
     seen: set[str] = set()

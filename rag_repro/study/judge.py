@@ -325,7 +325,17 @@ def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
             deciding = [p for p in deciding if not p.contrast.premise]
         labels = {p.contrast.label or f"part {i}": p for i, p in enumerate(deciding, start=1)}
         verdict = OF[claim.holds]({name: p.verdict for name, p in labels.items()})
-    return Judged(claim, tier, verdict, parts)
+    return Judged(claim, tier, _controlled(verdict, parts), parts)
+
+
+def _controlled(verdict: Verdict, parts: Iterable[Part]) -> Verdict:
+    """The verdict; `inconclusive` where it holds and a control does not, which would explain it."""
+    tied = [p for p in parts if p.contrast.control and not p.verdict.holds]
+    if not (verdict.holds and tied):
+        return verdict
+    named = "; ".join(f"{p.contrast.label} ({p.verdict.word})" for p in tied)
+    told = f"{verdict.reason}, but not its controls: {named}"
+    return replace(verdict, word=verdicts.INCONCLUSIVE, reason=told)
 
 
 def _judge_contrast(

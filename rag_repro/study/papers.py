@@ -52,6 +52,8 @@ class Contrast:
     whether passages help that the claim is about, which is what the gate asks: there a reader has
     to answer something with the gold passages, and no more. premise: what has
     to be so for the others to test the claim at all; where it fails the claim is not judged.
+    control: what has to be so besides for the claim to hold, since the effect would have another
+    cause without it; the claim does not fail by it, and a registered test records it as well.
     """
 
     metric: str
@@ -100,7 +102,7 @@ class Contrast:
         if self.premise and self.role != "primary":
             raise StudyError("a premise is primary: where it fails, nothing else decides the claim")
         if self.control and self.role == "primary":
-            raise StudyError("a control is secondary: it is recorded beside what decides")
+            raise StudyError("a control is secondary: without it the claim cannot hold, or fail by it")
         if self.among and self.less is None:
             raise StudyError("among compares two sides; a side `less` is needed")
         if self.role not in ROLES:
@@ -211,7 +213,7 @@ class Ground:
 
     n, kinds: how many questions answers are asked of, on each world (all, where it has fewer), and
     of which kinds. timed: how many are timed, each so often (repeats). settings: row -> values
-    that were chosen on world Z, as {"dragin": {"threshold": 0.1}}.
+    that were chosen on world Z, as {"dragin": {"threshold": 0.1}}. proofs: beside the paper's.
     """
 
     n: int | None = None
@@ -219,6 +221,7 @@ class Ground:
     timed: int | None = None
     repeats: int = 1
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    proofs: tuple[Proof, ...] = ()
 
     def put(self, grid: Grid, timed: bool = False, gate: bool = False) -> list[Grid]:
         """The grid, a row each, with these settings in place of its own; with n and kinds if a

@@ -22,6 +22,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,7 +161,11 @@ def moved(test: Registration) -> Paper:
     paper = papers.load(test.claim.split(".")[0])
     claim = paper.claim(test.claim)
     kept = tuple(c for c in claim.contrasts if c.role == "primary" or c.control)
-    made = replace(paper, claims=(replace(claim, contrasts=kept or claim.contrasts),))
+    made = replace(
+        paper,
+        claims=(replace(claim, contrasts=kept or claim.contrasts),),
+        proofs=(*paper.proofs, *paper.ground.proofs),
+    )
     fresh = FRESH if test.tier == "testbed" else {}
     exhibits = {
         key: replace(
@@ -270,6 +275,7 @@ def judging(package: Path = Path(__file__).parents[1]) -> str:
     return sha256("".join(_code(file.read_text(encoding="utf-8")) for file in files))
 
 
+@lru_cache(maxsize=64)  # each test asks, of the same files
 def _code(source: str) -> str:
     """What runs of it: no comments, docstrings or line breaks."""
     tree = ast.parse(source)
@@ -452,7 +458,8 @@ def _clean_package() -> str:
 def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) -> list[str]:
     """Register these tests, and anew those without a record -> keys of what was registered.
 
-    One that no record could decide, since a proof of training fails, is refused: the file says why.
+    One that no record could decide, since a proof of training fails, is refused: the file says why,
+    and it is tried again each time.
     One that is committed and changes goes to `withdrawn`. RegistrationError: uncommitted changes,
     or a test that has records is changed and its claim says nothing new of it (`changed:`).
     """
@@ -462,7 +469,8 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
     used = {(key, e.get("tests", {}).get(key)) for key, held in entries.items() for e in held}
     kept = {key: test.sha256 for key, test in old.items() if (key, test.sha256) in used}
     refused = dict(refusals(root))
-    for test in (*(test for key, test in old.items() if key not in kept), *tests):
+    again = [Registration(*key.split("/")) for key in refused]
+    for test in (*(test for key, test in old.items() if key not in kept), *again, *tests):
         own = moved(test)
         [judged] = judge(own, test.tier, Results(root / "records"), {test.claim})
         if judged.verdict.word == NOT_JUDGED and test.key not in kept:

@@ -98,6 +98,38 @@ def test_where_a_premise_fails_the_claim_is_not_judged(tmp_path, heeded, helps, 
         assert judged.verdict.reason == "its test presumes what is not so here: it is heeded"
 
 
+CONTROL = (
+    "- {label: it helps, metric: recall, more: {method: qdc, k: 4}, less: {method: sm, k: 4}, "
+    "delta: 2.0}\n"
+    "- {label: beside chance, role: secondary, control: true, metric: recall, "
+    "more: {method: qdc, k: 3}, less: {method: sm, k: 3}, delta: 2.0}"
+)
+
+
+@pytest.mark.parametrize(
+    ("helps", "control", "word"),
+    [
+        (0.8, 0.8, "reproduced"),
+        # An effect that its control shows as well has another cause.
+        (0.8, 0.5, "inconclusive"),
+        (0.8, 0.2, "inconclusive"),
+        # No control makes a claim fail, or saves one.
+        (0.2, 0.8, "not reproduced"),
+        (0.2, 0.2, "not reproduced"),
+        (0.5, 0.2, "inconclusive"),
+    ],
+)
+def test_a_claim_holds_only_where_its_controls_do(tmp_path, helps, control, word):
+    def recall(method, dataset, k, rng):
+        share = {3: control, 4: helps}.get(k, 0.5) if method == "qdc" else 0.5
+        return coin(share, 100, rng)
+
+    judged = verdict(tmp_path, CONTROL, recall)
+    assert judged.verdict.word == word
+    lacking = "but not its controls: beside chance (" in judged.verdict.reason
+    assert lacking == (helps == 0.8 and control < 0.8)
+
+
 def test_without_records_nothing_is_said(tmp_path):
     made = paper(tmp_path, GAIN)
     [judged] = judge(made, "public", Results(tmp_path / "records"))

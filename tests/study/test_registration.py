@@ -324,7 +324,20 @@ def test_gate_and_trained_parts_are_in_the_test():
     assert "testbed-reader-2" in registration.canonical(whole)
 
 
-def test_controls_are_recorded_and_decide_nothing():
+def test_a_registered_former_must_be_helped_by_labels_more_than_tokens_that_are_told_nothing():
+    """Labels before constants is all that an exploratory verdict asks."""
+    paper, own = papers.load("r2ag"), registration.moved(Registration("r2ag.c23", "testbed"))
+    [proof] = own.proofs[len(paper.proofs) :]
+    assert (proof.more, proof.less) == ({"method": "gold_mixed"}, {"method": "free_mixed"})
+    results = Results(Path(__file__).parents[2] / "results" / "records")
+    for claim in ("r2ag.c04", "r2ag.c23"):
+        own = registration.moved(Registration(claim, "testbed"))
+        [judged] = registration.judge(own, "testbed", results, {claim})
+        assert judged.verdict.word == "not judged"
+        assert "r2ag-mixed is not seen to do its work" in judged.verdict.reason
+
+
+def test_controls_are_recorded():
     test = Registration("dragin.c01", "testbed")
     contrasts = registration.moved(test).claims[0].contrasts
     beside = {(c.more["method"], c.less["method"]): c.role for c in contrasts if c.control}
@@ -343,7 +356,8 @@ def test_controls_are_recorded_and_decide_nothing():
 
 def test_times_ask_for_no_gate_and_no_proof():
     cells = registration.deciding(Registration("erm4.c30", "testbed"))
-    assert {(cell.exhibit, cell.n) for cell in cells} == {("erm4.times", 50), ("erm4.table2", 200)}
+    asked = {("erm4.times", 50), ("erm4.table2", 200), ("erm4.trigger", 210)}
+    assert {(cell.exhibit, cell.n) for cell in cells} == asked
 
 
 def test_proofs_are_made_before_a_test_is_registered_and_stay(root, tmp_path, monkeypatch):
@@ -388,7 +402,8 @@ def test_what_no_record_could_decide_is_refused_with_the_reason(root, monkeypatc
     assert registration.refusals(root) == {"mini.c01/testbed": "a filter that keeps all"}
     assert [one.sha256 for one in registration.read(root, "withdrawn")] == [test.sha256]
     monkeypatch.setattr(registration, "judge", whole)
-    assert register(root).sha256 == test.sha256
+    assert registration.write(root, Shop()) == ["mini.c01/testbed"]  # it is tried each time
+    assert [one.sha256 for one in registration.read(root)] == [test.sha256]
     assert registration.refusals(root) == {}
 
 
