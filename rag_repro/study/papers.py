@@ -102,7 +102,9 @@ class Contrast:
         if self.premise and self.role != "primary":
             raise StudyError("a premise is primary: where it fails, nothing else decides the claim")
         if self.control and self.role == "primary":
-            raise StudyError("a control is secondary: without it the claim cannot hold, or fail by it")
+            raise StudyError(
+                "a control is secondary: a claim cannot hold without it, or fail by it"
+            )
         if self.among and self.less is None:
             raise StudyError("among compares two sides; a side `less` is needed")
         if self.role not in ROLES:
