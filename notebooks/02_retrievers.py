@@ -40,25 +40,16 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis.deep_recall import recall_at
-from rag_repro.book_folders import here
 from rag_repro.publish import chapter
 from rag_repro.retrieval import bm25
 from rag_repro.show import Column, curve, entries
-from rag_repro.show.chapter import Chapter
 from rag_repro.show.picture import Note
 
-run = chapter(
-    "02_retrievers",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-    depths=range(1, 21),
-)
-view = Chapter("tools", run, here().root, exhibits=("depth", "bm25"))
+run = chapter("02_retrievers", globals(), "tools", exhibits=("depth", "bm25"), depths=range(1, 21))
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown]
 # ## Two retrievers
@@ -119,8 +110,8 @@ def at_depths(entry):
             yield replace(entry, cell=replace(entry.cell, keys={**entry.keys, "k": k}))
 
 
-for shown in view.tiers():
-    deep = [one for e in entries(view, "depth", tier=shown) for one in at_depths(e)]
+for shown in run.tiers():
+    deep = [one for e in entries(run, "depth", tier=shown) for one in at_depths(e)]
     display(
         curve(
             deep,
@@ -161,10 +152,10 @@ for shown in view.tiers():
 # the reference gives a small weight and the formula none.
 
 # %% tags=["remove-input"]
-which = view.rows("bm25", metric="recall")
+which = run.rows("bm25", metric="recall")
 for shown in dict.fromkeys(row.keys["dataset"] for row in which):
     of_one = [row for row in which if row.keys["dataset"] == shown]
-    display(view.table("bm25", of_one, name=f"tab-bm25-{shown}"))
+    display(run.table("bm25", of_one, name=f"tab-bm25-{shown}"))
 
 # %% [markdown]
 # ## Asked again, just now
@@ -173,7 +164,7 @@ for shown in dict.fromkeys(row.keys["dataset"] for row in which):
 # asked again while it was made.
 
 # %% tags=["remove-input"]
-view.live("bm25")
+run.live("bm25")
 
 # %% [markdown] tags=["rerun"]
 # ## Run it yourself

@@ -48,7 +48,6 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.methods import reading
 from rag_repro.methods.baselines import adaptive_rag, adaptive_retrieval, self_rag
 from rag_repro.methods.drrag import selection
@@ -68,25 +67,23 @@ from rag_repro.show import (
     readers,
     table,
 )
-from rag_repro.show.chapter import MOVING, Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.escape import listing
 from rag_repro.show.picture import Note
 
+# On other ground than the paper's: what decides, and whether the reader can read.
 run = chapter(
     "10_drrag",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "drrag",
+    exhibits=("table2", "table3", "readers", "learned", "guessable", "baseline_checks"),
+    elsewhere=("table3", "readers"),
 )
-SHOWN = ("table2", "table3", "readers", "learned", "guessable", "baseline_checks")
-# On other ground than the paper's: what decides, and whether the reader can read.
-moved = MOVING & set(run.changed)
-view = Chapter("drrag", run, here().root, exhibits=("table3", "readers") if moved else SHOWN)
 TAUGHT = [run.reader] if run.reader else ["testbed-reader", "public-reader"]
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -102,7 +99,7 @@ CLAIMS = [
         *("c36", "c37", "c38", "c39", "c43", "s01", "s06"),
     )
 ]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -153,7 +150,7 @@ Listing(reading.Template.fill, reading.extract)
 # not is left out of every pool, and the verdict says so.
 
 # %% tags=["remove-input"]
-readers.gate(view.paper, view.results, view.tiers())
+readers.gate(run.paper, run.results, run.tiers())
 
 # %% [markdown]
 # The pair classifier is trained as well. What it learned is tried on held-out questions, where an
@@ -161,7 +158,7 @@ readers.gate(view.paper, view.results, view.tiers())
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "learned"),
+    entries(run, "learned"),
     {
         "data set": key("dataset"),
         "pairs": label(),
@@ -183,10 +180,10 @@ table(
 # steps.
 
 # %% tags=["remove-input"]
-EXHIBIT3, AT4 = view.paper.exhibit("table3"), {"method": "sm", "k": 4}
+EXHIBIT3, AT4 = run.paper.exhibit("table3"), {"method": "sm", "k": 4}
 CFS = {"method": "cfs"}
 by_gold = cases.each(cases.of_kind("compositional"), cases.higher("recall"))
-for page in cases.case(EXHIBIT3, view.results, view.workshop, AT4, CFS, fine=by_gold):
+for page in cases.case(EXHIBIT3, run.results, run.workshop, AT4, CFS, fine=by_gold):
     display(page)
 
 # %% [markdown] tags=["result"]
@@ -205,17 +202,17 @@ for page in cases.case(EXHIBIT3, view.results, view.workshop, AT4, CFS, fine=by_
 
 # %% tags=["remove-input"]
 # The paper's Llama3-8B stands beside our taught reader; another reader is compared with none.
-main = view.rows("table3", k=4, reader=TAUGHT, metric=["acc", "em", "f1"])
+main = run.rows("table3", k=4, reader=TAUGHT, metric=["acc", "em", "f1"])
 for shown in dict.fromkeys(row.keys["dataset"] for row in main):
     of_one = [row for row in main if row.keys["dataset"] == shown]
-    display(view.table("table3", of_one, name=f"tab-table3-{shown}"))
+    display(run.table("table3", of_one, name=f"tab-table3-{shown}"))
 
 # %% [markdown]
 # CFS against QDC, which is the paper's own comparison:
 
 # %% tags=["remove-input"]
 forest(
-    entries(view, "table3", method="cfs", k=4, reader=TAUGHT),
+    entries(run, "table3", method="cfs", k=4, reader=TAUGHT),
     gain("acc"),
     printed=paper_gain("acc"),
     caption="CFS minus QDC, accuracy of answers, k = 4 (points; diamonds: the paper, Llama3-8B)",
@@ -228,10 +225,10 @@ forest(
 # Points, and only where that many passages have been asked about; the paper has 3, 4 and 6.
 
 # %% tags=["remove-input"]
-for shown in view.tiers():
+for shown in run.tiers():
     display(
         curve(
-            entries(view, "table3", tier=shown, reader=TAUGHT, method=["sm", "qdc", "cis", "cfs"]),
+            entries(run, "table3", tier=shown, reader=TAUGHT, method=["sm", "qdc", "cis", "cfs"]),
             "k",
             {"Acc": level("acc")},
             caption=f"Accuracy by number of passages, {shown}",
@@ -251,10 +248,10 @@ for shown in view.tiers():
 COMPARISONS = ["comparison", "bridge_comparison", "yes_no"]
 guessed = [
     row
-    for row in view.rows("guessable", metric="acc")
+    for row in run.rows("guessable", metric="acc")
     if row.keys.get("kind") in COMPARISONS or row.ours is None
 ]
-view.table("guessable", guessed, name="tab-guessable")
+run.table("guessable", guessed, name="tab-guessable")
 
 # %% [markdown]
 # ## Table 2: against other frameworks
@@ -267,10 +264,10 @@ view.table("guessable", guessed, name="tab-guessable")
 # testbed alone.
 
 # %% tags=["remove-input"]
-frames = view.rows("table2", metric=["acc", "em", "unparsed"])
+frames = run.rows("table2", metric=["acc", "em", "unparsed"])
 for shown in dict.fromkeys(row.keys["dataset"] for row in frames):
     of_one = [row for row in frames if row.keys["dataset"] == shown]
-    display(view.table("table2", of_one, name=f"tab-table2-{shown}"))
+    display(run.table("table2", of_one, name=f"tab-table2-{shown}"))
 
 # %% [markdown]
 # ### Do the adaptive baselines do what they are for?
@@ -305,8 +302,8 @@ Listing(adaptive_retrieval.adaptive_retrieval, adaptive_rag.adaptive_rag, self_r
 DECIDING = ["adaptive_retrieval", "median_retrieval", "shuffled_retrieval", "adaptive_rag"]
 table(
     [
-        *entries(view, "baseline_checks", split=None),
-        *entries(view, "table2", method=DECIDING),
+        *entries(run, "baseline_checks", split=None),
+        *entries(run, "table2", method=DECIDING),
     ],
     {
         "data set": key("dataset"),
@@ -333,13 +330,13 @@ table(
 # Is CFS the best of the three (drrag.c22)?
 
 # %% tags=["remove-input"]
-arithmetic.best(view.paper, "table3", ["qdc", "cis", "cfs"], name="tab-best")
+arithmetic.best(run.paper, "table3", ["qdc", "cis", "cfs"], name="tab-best")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table3")
+run.live("table3")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -352,7 +349,7 @@ view.live("table3")
 # counts, as in McNemar's test; over all questions that is the mean paired difference.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% [markdown]
 # Some of these claims are not tested as they were at first, and the records had been seen when that
@@ -360,14 +357,14 @@ view.claims(CLAIMS)
 # here is what was changed, and why.
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # {term}`Contrasts <contrast>` beside these, among them the selections at the thresholds that decide
 # nothing here. They decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -51,28 +51,18 @@ batch_size = 64  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.methods.drrag import concatenation, probes
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, forest, gain, level, paper_gain, traces
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 
 run = chapter(
-    "11_drrag_recall",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-view = Chapter(
-    "drrag",
-    run,
-    here().root,
-    exhibits=("table5", "roles", "crowd", "kinds", "split"),
+    "11_drrag_recall", globals(), "drrag", exhibits=("table5", "roles", "crowd", "kinds", "split")
 )
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -84,7 +74,7 @@ view.source_note
 ON_RETRIEVAL = ("c01", "c02", "c03", "c04", "c05", "c06", "s04", "s08")
 ON_SELECTION = ("c08", "c09", "c10", "c11", "c12", "c16", "c40", "s03")
 CLAIMS = [f"drrag.{name}" for name in (*ON_RETRIEVAL, *ON_SELECTION)]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -132,10 +122,9 @@ Listing(concatenation.two_stages, concatenation.concat, concatenation.take_in_tu
 
 # %% tags=["hide-input"]
 one_search, two_searches = (
-    view.condition("table5", method=name, k=4, own_candidates=False)
-    for name in ("bm25", "qdc_bm25")
+    run.condition("table5", method=name, k=4, own_candidates=False) for name in ("bm25", "qdc_bm25")
 )
-example = traces.example(one_search, two_searches, view.workshop, kind="compositional")
+example = traces.example(one_search, two_searches, run.workshop, kind="compositional")
 traces.question_table(example.question, example.dataset)
 
 # %% [markdown]
@@ -171,7 +160,7 @@ example.counts
 # %% tags=["remove-input"]
 POOLED = {"own_candidates": False}
 forest(
-    entries(view, "table5", method="qdc", **POOLED),
+    entries(run, "table5", method="qdc", **POOLED),
     gain("recall"),
     printed=paper_gain("recall"),
     rows=("dataset", "k"),
@@ -184,7 +173,7 @@ forest(
 
 # %% tags=["remove-input"]
 forest(
-    entries(view, "table5", method="cfs", **POOLED),
+    entries(run, "table5", method="cfs", **POOLED),
     gain("recall"),
     printed=paper_gain("recall"),
     rows=("dataset", "k"),
@@ -217,18 +206,18 @@ ROWS = [
     *("bm25", "sm", "qdc", "cis", "cis_fed", "cis_tuned"),
     *("cfs", "cfs_fed", "cfs_tuned", "qdc_bm25"),
 ]
-main = view.rows("table5", method=ROWS, metric="recall", **POOLED)
+main = run.rows("table5", method=ROWS, metric="recall", **POOLED)
 for shown in dict.fromkeys(row.keys["dataset"] for row in main):
     of_one = [row for row in main if row.keys["dataset"] == shown]
-    display(view.table("table5", of_one, name=f"tab-table5-{shown}"))
+    display(run.table("table5", of_one, name=f"tab-table5-{shown}"))
 
 # %% [markdown]
 # The *actual number* of passages that CIS and CFS hand on; all other rows hand on $k$:
 
 # %% tags=["remove-input"]
 SELECTIONS = ["cis", "cis_fed", "cis_tuned", "cfs", "cfs_fed", "cfs_tuned"]
-fed = view.rows("table5", own_candidates=False, method=SELECTIONS, metric="passages")
-view.table("table5", fed, name="tab-fed")
+fed = run.rows("table5", own_candidates=False, method=SELECTIONS, metric="passages")
+run.table("table5", fed, name="tab-fed")
 
 # %% [markdown]
 # ### Controls
@@ -248,8 +237,8 @@ CONTROLS = [
     *("random", "qdc_random", "cis_random", "cis_similar", "cis_oracle"),
     *("cfs_random", "cfs_similar", "cfs_oracle"),
 ]
-controls = view.rows("table5", own_candidates=False, method=CONTROLS, k=4, metric="recall")
-view.table("table5", controls, name="tab-controls")
+controls = run.rows("table5", own_candidates=False, method=CONTROLS, k=4, metric="recall")
+run.table("table5", controls, name="tab-controls")
 
 # %% [markdown]
 # ### The premise, measured
@@ -265,10 +254,10 @@ ROLES = {
     "dynamic-relevant": level("recall_dynamic"),
 }
 COMPARED = ["bm25", "sm", "qdc", "qdc_bm25", "qdc_random", "cfs"]
-for shown in view.tiers():
+for shown in run.tiers():
     display(
         curve(
-            entries(view, "roles", tier=shown, method=COMPARED, **POOLED),
+            entries(run, "roles", tier=shown, method=COMPARED, **POOLED),
             "k",
             ROLES,
             caption=f"Recall by role of the passage, {shown}",
@@ -289,7 +278,7 @@ for shown in view.tiers():
 Listing(probes.uncrowded, probes.shared_words, probes.dropped)
 
 # %% tags=["remove-input"]
-view.table("crowd", view.rows("crowd", metric="recall_dynamic"), name="tab-crowd")
+run.table("crowd", run.rows("crowd", metric="recall_dynamic"), name="tab-crowd")
 
 # %% [markdown]
 # ### Where there is no bridge
@@ -299,9 +288,9 @@ view.table("crowd", view.rows("crowd", metric="recall_dynamic"), name="tab-crowd
 # two compared things for a pair whichever way they were found.
 
 # %% tags=["remove-input"]
-kinds = view.rows("kinds", own_candidates=False, k=4, method=["qdc", "cfs"])
+kinds = run.rows("kinds", own_candidates=False, k=4, method=["qdc", "cfs"])
 kinds = [row for row in kinds if row.diff]
-view.table("kinds", kinds, name="tab-kinds")
+run.table("kinds", kinds, name="tab-kinds")
 
 # %% [markdown]
 # ### How to split k
@@ -310,11 +299,11 @@ view.table("kinds", kinds, name="tab-kinds")
 # similarity search. CFS was swept on HotpotQA and world B alone.
 
 # %% tags=["remove-input"]
-for shown in view.tiers():
+for shown in run.tiers():
     for k in (4, 6):
         display(
             curve(
-                entries(view, "split", tier=shown, k=k),
+                entries(run, "split", tier=shown, k=k),
                 "k1",
                 {"all": level("recall"), **ROLES},
                 caption=f"Recall by size of the first stage, k = {k}, {shown}",
@@ -335,7 +324,7 @@ for shown in view.tiers():
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table5")
+run.live("table5")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -365,20 +354,20 @@ view.live("table5")
 # paper's data sets disagree, the reason is to be looked for there.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% [markdown]
 # Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the selections at the thresholds that decide nothing here. They
 # decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

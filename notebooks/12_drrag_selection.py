@@ -45,26 +45,23 @@ batch_size = 64  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.analysis.pair_judgements import at_threshold, best_threshold
-from rag_repro.book_folders import here
 from rag_repro.methods.drrag import selection
 from rag_repro.publish import chapter
 from rag_repro.show import cases, curve, entries, key, level, missing
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
 from rag_repro.show.values import points
 
 run = chapter(
     "12_drrag_selection",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "drrag",
+    exhibits=("parts", "removal", "readings", "depth", "threshold", "put_back"),
 )
-SHOWN = ("parts", "removal", "readings", "depth", "threshold", "put_back")
-view = Chapter("drrag", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -74,7 +71,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c13", "c24", "c41", "s09")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -138,9 +135,9 @@ def gold_in(line):
 
 
 pages = cases.case(
-    view.paper.exhibit("readings"),
-    view.results,
-    view.workshop,
+    run.paper.exhibit("readings"),
+    run.results,
+    run.workshop,
     {"method": "cis", "k": 4},
     {"method": "cis_text"},
     better=lambda first, second: gold_in(second) < gold_in(first),
@@ -155,9 +152,9 @@ for page in pages:
 
 # %% tags=["hide-input"]
 pages = cases.case(
-    view.paper.exhibit("put_back"),
-    view.results,
-    view.workshop,
+    run.paper.exhibit("put_back"),
+    run.results,
+    run.workshop,
     {"method": "cfs", "k": 4},
     {"method": "cfs_back"},
     better=lambda first, second: gold_in(second) > gold_in(first),
@@ -180,11 +177,11 @@ for page in pages:
 # query adds, and hardly what the classifier does; nothing of it was run at the other thresholds.
 
 # %% tags=["remove-input"]
-view.table("parts", view.rows("parts", metric="recall"), name="tab-parts")
+run.table("parts", run.rows("parts", metric="recall"), name="tab-parts")
 
 # %% tags=["remove-input"]
 curve(
-    entries(view, "parts"),
+    entries(run, "parts"),
     "k",
     {"recall": level("recall")},
     caption="Recall with and without a second query and a classifier",
@@ -200,8 +197,8 @@ curve(
 # and the labels show what there is to be had. Differences are against chance.
 
 # %% tags=["remove-input"]
-taken = view.rows("removal", method=["cis", "cis_random", "cis_oracle"], k=4)
-view.table("removal", taken, name="tab-removal")
+taken = run.rows("removal", method=["cis", "cis_random", "cis_oracle"], k=4)
+run.table("removal", taken, name="tab-removal")
 
 # %% [markdown]
 # ### Where the paper can be read in two ways
@@ -215,8 +212,8 @@ for pair in (
     ["cis", "cis_text"],
     ["cfs", "cfs_algorithm", "cfs_uncapped"],
 ):
-    of_pair = view.rows("readings", method=pair, k=4, metric=["recall", "passages"])
-    display(view.table("readings", of_pair, name=f"tab-readings-{pair[0]}"))
+    of_pair = run.rows("readings", method=pair, k=4, metric=["recall", "passages"])
+    display(run.table("readings", of_pair, name=f"tab-readings-{pair[0]}"))
 
 # %% [markdown]
 # ### How deep to look
@@ -228,7 +225,7 @@ for pair in (
 # %% tags=["remove-input"]
 OF_EACH = {"recall": level("recall"), "useless passages": level("useless")}
 curve(
-    entries(view, "depth"),
+    entries(run, "depth"),
     "depth",
     OF_EACH,
     caption="CFS by depth of the second rankings, k = 4",
@@ -243,7 +240,7 @@ curve(
 
 # %% tags=["remove-input"]
 curve(
-    entries(view, "threshold", method=["cis", "cfs"], split=None),
+    entries(run, "threshold", method=["cis", "cfs"], split=None),
     "threshold",
     OF_EACH,
     caption="Recall and useless passages by the classifier's threshold, k = 4",
@@ -278,11 +275,11 @@ def chosen(start, lines):
     ]
 
 
-tune = entries(view, "threshold", method="asked")
+tune = entries(run, "threshold", method="asked")
 asked = [(e, e.results.lines(e.cell) or ()) for e in tune]
 asked = [(e, lines) for e, lines in asked if at_threshold(lines, 0.5)]
 body = [chosen(key("dataset").text(e), lines) for e, lines in asked]
-for shown in view.tiers():
+for shown in run.tiers():
     of_tier = [lines for e, lines in asked if e.cell.tier == shown]
     if len(of_tier) > 1:
         body.append(chosen(f"{shown}, these together", [x for lines in of_tier for x in lines]))
@@ -292,7 +289,7 @@ CHOSEN = "Thresholds chosen on questions to tune on"
 if body:
     display(Table(HEAD, body, CHOSEN, "tab-chosen"))
 else:
-    display(missing.note([e.cell for e in tune], view.results, CHOSEN))
+    display(missing.note([e.cell for e in tune], run.results, CHOSEN))
 
 # %% [markdown]
 # At that threshold most passages of the second stage are refused; at 0.5 hardly one is, by CIS. The
@@ -322,13 +319,13 @@ else:
 # them, on questions to tune on: those of world A, and of HotpotQA's training file.
 
 # %% tags=["remove-input"]
-view.table("threshold_answers", view.rows("threshold_answers"), name="tab-threshold-answers")
+run.table("threshold_answers", run.rows("threshold_answers"), name="tab-threshold-answers")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("parts")
+run.live("parts")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -341,20 +338,20 @@ view.live("parts")
 # between the ends of the sweep, over both selections.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% [markdown]
 # Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the removals at the other two thresholds. They decide no
 # claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

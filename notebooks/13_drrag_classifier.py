@@ -51,7 +51,6 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis.pair_judgements import judgements
-from rag_repro.book_folders import here
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.pair_metrics import HARD, RANDOM
 from rag_repro.lm.pair_scorers import (
@@ -64,27 +63,34 @@ from rag_repro.lm.pair_scorers import (
 from rag_repro.methods.drrag import probes
 from rag_repro.publish import chapter
 from rag_repro.show import Column, curve, entries, key, label, level, missing, pair_score, table
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
 from rag_repro.show.traces import short
 from rag_repro.training import pair_training as lessons
 
+# Elsewhere than on the committed ground only the headline classifiers are asked.
 run = chapter(
     "13_drrag_classifier",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-# Elsewhere than on the committed ground only the headline classifiers are asked.
-SHOWN = ("classifier", "learned", "designs", "transfer", "encoders", "encoders_check")
-SHOWN += ("noise", "noise_check", "sizes", "sizes_check")
-view = Chapter(
-    "drrag", run, here().root, exhibits=("classifier",) if dataset or retriever else SHOWN
+    "drrag",
+    exhibits=(
+        "classifier",
+        "learned",
+        "designs",
+        "transfer",
+        "encoders",
+        "encoders_check",
+        "noise",
+        "noise_check",
+        "sizes",
+        "sizes_check",
+    ),
+    elsewhere=("classifier",),
 )
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -95,7 +101,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c32", "c42", "c44", "s05")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -171,10 +177,10 @@ def shows(line):
 
 
 def one_question(cell):
-    line = next(filter(shows, view.results.lines(cell) or ()), None)
+    line = next(filter(shows, run.results.lines(cell) or ()), None)
     if line is None:
-        return missing.note([cell], view.results)
-    dataset = view.workshop.dataset(cell.condition.dataset, cell.condition.split)
+        return missing.note([cell], run.results)
+    dataset = run.workshop.dataset(cell.condition.dataset, cell.condition.split)
     text = {name: short(passage.text) for name, passage in dataset.corpus.by_id.items()}
     gold_of = {2: "both", HARD: "one", RANDOM: "none"}
     return Table(
@@ -187,7 +193,7 @@ def one_question(cell):
     )
 
 
-one_question(view.cell("classifier", own_candidates=False))
+one_question(run.cell("classifier", own_candidates=False))
 
 # %% [markdown] tags=["training"]
 # ## Did it learn anything?
@@ -205,7 +211,7 @@ def of_classifier(entry):
 
 CLASSIFIER = Column(of_classifier, measured=False)
 table(
-    entries(view, "learned"),
+    entries(run, "learned"),
     {
         "data set": key("dataset"),
         "pairs": label(),
@@ -247,7 +253,7 @@ JUDGED = {
     "Brier score": pair_score(calibration.brier, scale=1).printed(digits=3),
     "calibration error": pair_score(calibration.ece, scale=1).printed(digits=3),
 }
-CHECKED = entries(view, "classifier", own_candidates=False)
+CHECKED = entries(run, "classifier", own_candidates=False)
 table(CHECKED, JUDGED, "The classifier on pairs it has not seen, %", "tab-judged")
 
 # %% [markdown]
@@ -291,7 +297,7 @@ for shown in dict.fromkeys(e.cell.tier for e in CHECKED):
 # Where a cross-encoder has been trained, both designs stand here on the same pairs:
 
 # %% tags=["remove-input"]
-table(entries(view, "designs"), JUDGED, "Two designs of the classifier, %", "tab-designs")
+table(entries(run, "designs"), JUDGED, "Two designs of the classifier, %", "tab-designs")
 
 # %% [markdown] tags=["transfer"]
 # ## Does it carry over?
@@ -302,7 +308,7 @@ table(entries(view, "designs"), JUDGED, "Two designs of the classifier, %", "tab
 # training.
 
 # %% tags=["remove-input"]
-table(entries(view, "transfer"), JUDGED, "Trained at home and elsewhere, %", "tab-transfer")
+table(entries(run, "transfer"), JUDGED, "Trained at home and elsewhere, %", "tab-transfer")
 
 # %% [markdown] tags=["encoders"]
 # ## Another training, another encoder
@@ -320,7 +326,7 @@ def area(checks):
     """AUC within a question of an entry's classifier, as that exhibit has it."""
     found = {
         (e.keys["dataset"], e.keys["classifier"]): level("pair_auc").read(e)
-        for e in entries(view, checks)
+        for e in entries(run, checks)
     }
 
     def read(entry):
@@ -330,7 +336,7 @@ def area(checks):
 
 
 table(
-    entries(view, "encoders"),
+    entries(run, "encoders"),
     {
         "data set": key("dataset"),
         "classifier": key("classifier"),
@@ -355,7 +361,7 @@ table(
 # %% tags=["hide-input"]
 HANDED_ON = {"recall": level("recall"), "not gold": level("useless")}
 curve(
-    entries(view, "noise", method=["cfs", "cis"]),
+    entries(run, "noise", method=["cfs", "cis"]),
     area("noise_check"),
     HANDED_ON,
     caption="What is handed on, by how well the classifier tells pairs apart: labels turned round",
@@ -369,7 +375,7 @@ curve(
 
 # %% tags=["hide-input"]
 curve(
-    entries(view, "sizes"),
+    entries(run, "sizes"),
     area("sizes_check"),
     HANDED_ON,
     caption="What is handed on, by how well the classifier tells pairs apart: fewer questions taught",
@@ -380,7 +386,7 @@ curve(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("classifier")
+run.live("classifier")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -391,7 +397,7 @@ view.live("classifier")
 # that claim, which no verdict covers, since records hold no lengths. That a claim is *not judged* on public data means that its encoders are the paper's own.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them what a bad classifier does at the threshold
@@ -399,7 +405,7 @@ view.claims(CLAIMS)
 # number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

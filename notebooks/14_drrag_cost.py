@@ -46,7 +46,6 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis import question_groups
-from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -65,15 +64,15 @@ from rag_repro.show import (
     table,
     traces,
 )
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
 from rag_repro.study import clock, records, timed_runs
 
 run = chapter(
     "14_drrag_cost",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "drrag",
+    exhibits=("fig3", "scale"),
     methods=(
         "single_step",
         "adaptive_retrieval",
@@ -93,11 +92,10 @@ run = chapter(
         "cfs",
     ),
 )
-view = Chapter("drrag", run, here().root, exhibits=("fig3", "scale"), methods=run.methods)
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -107,7 +105,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c28", "c29", "c30", "c31", "c34", "s02", "s07")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -165,9 +163,9 @@ Listing(timed_runs.take_turns, timed_runs.Seat.ask, clock.Clocked)
 # classifier was asked anything.
 
 # %% tags=["remove-input"]
-shown = [c for c in view.paper.exhibit("fig3").cells() if c.keys["method"] == "dr_rag"]
+shown = [c for c in run.paper.exhibit("fig3").cells() if c.keys["method"] == "dr_rag"]
 cell = min(shown, key=lambda c: c.tier != "testbed", default=None)
-line = traces.timed(cell, view.results) if cell else None
+line = traces.timed(cell, run.results) if cell else None
 traces.clock_table(line, cell)
 
 # %% [markdown] tags=["result"]
@@ -184,13 +182,12 @@ traces.clock_table(line, cell)
 # one that refuses more would leave less to read.
 
 # %% tags=["hide-input"]
-TIMED = entries(view, "fig3")
+TIMED = entries(run, "fig3")
 PLACES = [e.keys["dataset"] for e in TIMED]
 TIMED.sort(key=lambda e: PLACES.index(e.keys["dataset"]))
 ONE = {e.keys["dataset"]: e.cell for e in TIMED if e.keys["method"] == "single_step"}
 PRINTED = {
-    (e["method"], e["dataset"], e["metric"]): float(e["value"])
-    for e in view.paper.printed("table2")
+    (e["method"], e["dataset"], e["metric"]): float(e["value"]) for e in run.paper.printed("table2")
 }
 
 
@@ -221,7 +218,7 @@ COLUMNS = {
     "searches": mean("retrievals").printed(digits=2),
     "pairs": mean("pairs").printed(digits=2),
 }
-for shown in view.tiers():
+for shown in run.tiers():
     display(
         table(
             [e for e in TIMED if e.cell.tier == shown],
@@ -244,7 +241,7 @@ def quality(entry):
     return level("f1").read(own) or level("f1").read(entry)
 
 
-for shown in view.tiers():
+for shown in run.tiers():
     display(
         frontier(
             [e for e in TIMED if e.cell.tier == shown],
@@ -298,7 +295,7 @@ PARTS = {
     "search": mean("seconds_lookup"),
     "all else": mean("seconds_rest"),
 }
-for shown in view.tiers():
+for shown in run.tiers():
     display(
         bars(
             [e for e in TIMED if e.cell.tier == shown],
@@ -325,7 +322,7 @@ for shown in view.tiers():
 # %% tags=["hide-input"]
 def passages(entry):
     """Of the corpus that was searched, as its record has it."""
-    folder = records.times_beside(view.folder, entry.exhibit.name)
+    folder = records.times_beside(run.folder, entry.exhibit.name)
     record = records.load(folder, entry.cell.condition)
     return record and record.header["fingerprint"]["passages"]
 
@@ -333,7 +330,7 @@ def passages(entry):
 # One panel for all sizes, whose data sets are one world grown.
 grown = [
     replace(e, cell=replace(e.cell, keys={**e.keys, "world": "a world that grows"}))
-    for e in entries(view, "scale")
+    for e in entries(run, "scale")
 ]
 SIZE = Column(passages, measured=False, unit="passages")
 for metric, what in {"recall": "Recall at k = 4", "ms": "Time without a reading"}.items():
@@ -360,9 +357,9 @@ for metric, what in {"recall": "Recall at k = 4", "ms": "Time without a reading"
 
 # %% tags=["hide-input"]
 WORLDS = ["world-B", "world-C", "world-D"]
-worlds = [view.workshop.dataset(name, "test") for name in WORLDS]
+worlds = [run.workshop.dataset(name, "test") for name in WORLDS]
 AT_4 = {"dataset": WORLDS, "k": 4, "own_candidates": False}
-SEARCHED = entries(view, "table5", method=["sm", "qdc", "cfs"], **AT_4)
+SEARCHED = entries(run, "table5", method=["sm", "qdc", "cfs"], **AT_4)
 ADDED = {
     "method": label(),
     "recall, % [95 %], n": level("recall"),
@@ -395,7 +392,7 @@ table(
 # Times cannot be repeated to the digit; answers can.
 
 # %% tags=["remove-input"]
-view.live("fig3")
+run.live("fig3")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -413,7 +410,7 @@ view.live("fig3")
 # row alone it says little about the two methods.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them those about rows that the paper itself
@@ -421,7 +418,7 @@ view.claims(CLAIMS)
 # number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -44,7 +44,6 @@ from statistics import mean
 
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.methods.baselines import controls
 from rag_repro.publish import chapter
@@ -62,22 +61,18 @@ from rag_repro.show import (
     readers,
     table,
 )
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
 from rag_repro.study.grouping import SHARES, gold_found
 
 run = chapter(
-    "15_drrag_redundancy",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "15_drrag_redundancy", globals(), "drrag", exhibits=("coverage", "distractors", "readers")
 )
-view = Chapter("drrag", run, here().root, exhibits=("coverage", "distractors", "readers"))
 TAUGHT = [run.reader] if run.reader else ["testbed-reader", "public-reader"]
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -87,7 +82,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"drrag.{name}" for name in ("c14", "c15", "c17", "c18", "c19", "c35")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -124,13 +119,13 @@ Listing(controls.given_passages, controls.others)
 # often that happens against the reverse.
 
 # %% tags=["remove-input"]
-coverage = view.paper.exhibit("coverage")
+coverage = run.paper.exhibit("coverage")
 SOME, ALL = {"method": "some"}, {"method": "all"}
 two_hops = cases.of_kind("compositional")
 pages = cases.case(
     coverage,
-    view.results,
-    view.workshop,
+    run.results,
+    run.workshop,
     SOME,
     ALL,
     fine=two_hops,
@@ -143,13 +138,13 @@ for page in pages:
 # And the first that is answered with the gold passages alone and not among eight others:
 
 # %% tags=["remove-input"]
-distractors = view.paper.exhibit("distractors")
+distractors = run.paper.exhibit("distractors")
 AMONG, ALONE = {"method": "near", "others": 8}, {"method": "near", "others": 0}
 NAMES = ("gold among eight others", "gold alone")
 pages = cases.case(
     distractors,
-    view.results,
-    view.workshop,
+    run.results,
+    run.workshop,
     AMONG,
     ALONE,
     names=NAMES,
@@ -166,13 +161,13 @@ for page in pages:
 # A question with one gold passage has none left where one is missing.
 
 # %% tags=["remove-input"]
-view.table("coverage", view.rows("coverage", metric=["acc", "em"]), name="tab-coverage")
+run.table("coverage", run.rows("coverage", metric=["acc", "em"]), name="tab-coverage")
 
 # %% [markdown]
 # Whether the reader can read at all is decided where it has the gold passages and nothing else:
 
 # %% tags=["remove-input"]
-readers.gate(view.paper, view.results, view.tiers())
+readers.gate(run.paper, run.results, run.tiers())
 
 # %% [markdown]
 # ### As found, not as given
@@ -186,7 +181,7 @@ FOUND = {
     for share in SHARES
 }
 table(
-    entries(view, "table3", k=4, reader=TAUGHT, method=["sm", "cfs"]),
+    entries(run, "table3", k=4, reader=TAUGHT, method=["sm", "cfs"]),
     {"data set": key("dataset"), "reader": key("reader"), "method": label(), **FOUND},
     "Accuracy by how much of the gold the method had found",
     "tab-by-coverage",
@@ -202,7 +197,7 @@ table(
 # %% tags=["hide-input"]
 RECALL = {
     (row["dataset"], row["method"], row["k"]): float(row["value"])
-    for row in view.paper.printed("table5")
+    for row in run.paper.printed("table5")
     if row["metric"] == "recall"
 }
 
@@ -217,7 +212,7 @@ def their_accuracy(entry):
 
 
 frontier(
-    entries(view, "table3", reader=TAUGHT),
+    entries(run, "table3", reader=TAUGHT),
     level("recall"),
     level("acc"),
     printed=(Column(their_recall), Column(their_accuracy)),
@@ -232,8 +227,8 @@ frontier(
 # CIS loses:
 
 # %% tags=["hide-input"]
-recall = arithmetic.gains(view.paper, "table5", "cis", "qdc", metric="recall")
-answers = arithmetic.gains(view.paper, "table3", "cis", "qdc")
+recall = arithmetic.gains(run.paper, "table5", "cis", "qdc", metric="recall")
+answers = arithmetic.gains(run.paper, "table3", "cis", "qdc")
 body = []
 for place, change in sorted(recall.items(), key=lambda item: item[1]):
     at = {name: dict(place)[name] for name in ("dataset", "k")}
@@ -257,10 +252,10 @@ Table(
 # others by chance.
 
 # %% tags=["remove-input"]
-for shown in view.tiers():
+for shown in run.tiers():
     display(
         curve(
-            entries(view, "distractors", tier=shown),
+            entries(run, "distractors", tier=shown),
             "others",
             {"Acc": level("acc")},
             caption=f"Accuracy with all gold passages and a number of others, {shown}",
@@ -272,7 +267,7 @@ for shown in view.tiers():
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("coverage")
+run.live("coverage")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -285,20 +280,20 @@ view.live("coverage")
 # on what lost gold costs, by F1 (chapter 12), the higher threshold, at which more gold is lost.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% [markdown]
 # Some tests are not what they were at first ({doc}`chapter 10 <10_drrag>` says what that costs):
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the selections at the thresholds that decide nothing here. They
 # decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -43,7 +43,6 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.data import is_made_here
 from rag_repro.evaluation import answer_metrics
 from rag_repro.methods.erm4 import knowledge_filter, pipeline, rewriter, trigger
@@ -65,7 +64,7 @@ from rag_repro.show import (
     table,
     traces,
 )
-from rag_repro.show.chapter import MOVING, Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import points
@@ -73,17 +72,16 @@ from rag_repro.show.values import points
 run = chapter(
     "20_erm4",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "erm4",
+    exhibits=("table1", "readers", "kinds"),
+    elsewhere=("table1",),
+    folded=["paper"],
 )
-moved = MOVING & set(run.changed)
-SHOWN = ("table1",) if moved else ("table1", "readers", "kinds")
-view = Chapter("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
-MAIN = view.paper.exhibit("table1")
+MAIN = run.paper.exhibit("table1")
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -93,7 +91,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"erm4.{name}" for name in ("c11", "c12", "c14", "c15", "c16", "c21", "c22", "c38")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -163,14 +161,14 @@ Listing(knowledge_filter.filtered)
 # %% tags=["remove-input"]
 def pipelines(question, cells):
     """Tables of the queries with what they bring, and of what the filter says."""
-    passages = view.workshop.dataset(cells[0].condition.dataset, "test").corpus.by_id
+    passages = run.workshop.dataset(cells[0].condition.dataset, "test").corpus.by_id
 
     def title(name):
         return passages[name].title + ("*" if name in question.gold_ids else "")
 
     queries, labels = [], []
     for cell in cells:
-        answer, _ = traces.walk(cell.condition, question, view.workshop)
+        answer, _ = traces.walk(cell.condition, question, run.workshop)
         row = MAIN.methods[cell.keys["method"]].label
         for event in answer.trace:
             if event.get("stage") == "retrieve":
@@ -186,16 +184,16 @@ def pipelines(question, cells):
     ]
 
 
-STAGES = [view.cell("table1", method=row) for row in ("rrr", "plus", "full")]
+STAGES = [run.cell("table1", method=row) for row in ("rrr", "plus", "full")]
 lacking = [command for cell in STAGES for command in missing.untrained(cell)]
 fits = cases.each(cases.higher("recall"), cases.of_kind("comparison"))
-found = cases.versus(view.results, *STAGES[:2], fits)
+found = cases.versus(run.results, *STAGES[:2], fits)
 if not is_made_here(STAGES[-1].condition.dataset):
     display(Note("Texts of public data sets are not shown here."))
 elif lacking:
     display(missing.Missing(tuple(dict.fromkeys(lacking))).note)
 elif found and found.gained:
-    world = view.workshop.dataset(STAGES[0].condition.dataset, "test")
+    world = run.workshop.dataset(STAGES[0].condition.dataset, "test")
     for page in pipelines(world.by_id[found.gained[0][0]["id"]], STAGES):
         display(page)
 else:
@@ -206,7 +204,7 @@ else:
 
 # %% tags=["remove-input"]
 RIGHT = cases.higher("acc_words")
-cases.counts(MAIN, view.results, {"method": "rrr"}, {"method": "full"}, RIGHT)
+cases.counts(MAIN, run.results, {"method": "rrr"}, {"method": "full"}, RIGHT)
 
 # %% [markdown] tags=["measure"]
 # ## What the scores are
@@ -265,7 +263,7 @@ Listing(answer_metrics.erm4_scores, answer_metrics.hit)
 # gold passages; what a search finds stands in for them.
 
 # %% tags=["remove-input"]
-readers.gate(view.paper, view.results, view.tiers())
+readers.gate(run.paper, run.results, run.tiers())
 
 # %% [markdown] tags=["result"]
 # ## Table 1
@@ -293,7 +291,7 @@ readers.gate(view.paper, view.results, view.tiers())
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "table1"),
+    entries(run, "table1"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -321,7 +319,7 @@ table(
 
 # %% tags=["remove-input"]
 forest(
-    entries(view, "table1", method="plus"),
+    entries(run, "table1", method="plus"),
     gain("acc_words"),
     printed=paper_gain("hit"),
     caption="What Rewriter+ gains over the Rewriter (hits, points; diamonds: the paper)",
@@ -330,7 +328,7 @@ forest(
 
 # %% tags=["remove-input"]
 forest(
-    entries(view, "table1", method="full"),
+    entries(run, "table1", method="full"),
     gain("acc_words"),
     printed=paper_gain("hit"),
     caption="What the filter gains behind Rewriter+ (hits, points; diamonds: the paper)",
@@ -347,7 +345,7 @@ forest(
 # %% tags=["remove-input"]
 TWO_BY_TWO = ["rrr", "one_original", "one_rewritten", "original_all", "plus"]
 table(
-    entries(view, "table1", method=TWO_BY_TWO),
+    entries(run, "table1", method=TWO_BY_TWO),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -383,7 +381,7 @@ columns = {
     for head, kind in KINDS.items()
 }
 table(
-    [] if moved else entries(view, "kinds", method=["direct", "search", "rrr", "plus", "full"]),
+    [] if run.moved else entries(run, "kinds", method=["direct", "search", "rrr", "plus", "full"]),
     {"data set": key("dataset"), "row": label(), **columns},
     "Hits in words by kind of question, %",
     "tab-kinds",
@@ -396,7 +394,7 @@ table(
 
 # %% tags=["remove-input"]
 LADDER = ["direct", "rrr", "plus", "full"]
-arithmetic.best(view.paper, "table1", LADDER, "tab-best", metrics=("hit", "f1_chars"))
+arithmetic.best(run.paper, "table1", LADDER, "tab-best", metrics=("hit", "f1_chars"))
 
 # %% [markdown]
 # Six data sets (erm4.c38) are shown in the main table alone, and three of them were drawn from Natural
@@ -406,7 +404,7 @@ arithmetic.best(view.paper, "table1", LADDER, "tab-best", metrics=("hit", "f1_ch
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table1")
+run.live("table1")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -415,16 +413,16 @@ view.live("table1")
 # smallest that counts.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

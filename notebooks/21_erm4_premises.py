@@ -42,14 +42,13 @@ from dataclasses import replace
 
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.data import synthworld
 from rag_repro.evaluation import answer_metrics, knowledge_metrics
 from rag_repro.methods.drrag.concatenation import take_in_turns
 from rag_repro.methods.erm4 import trigger
 from rag_repro.publish import chapter
 from rag_repro.show import bars, curve, entries, gain, key, label, level, mean, readers, table
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.training import rewriting
@@ -57,15 +56,15 @@ from rag_repro.training import rewriting
 run = chapter(
     "21_erm4_premises",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "erm4",
+    exhibits=("fig2", "fig3"),
+    folded=["paper"],
     n_perfect=range(1, 401),
 )
-view = Chapter("erm4", run, here().root, exhibits=("fig2", "fig3"), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -75,7 +74,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"erm4.c{i:02}" for i in range(1, 11)]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -163,8 +162,8 @@ def everything_found(question, k):
     return tuple(set(question.gold_ids) <= {hit.passage.id for hit in side} for side in sides)
 
 
-WORLD = view.workshop.dataset("world-B-several", "test")
-MINILM = view.workshop.retriever("minilm", WORLD.corpus)
+WORLD = run.workshop.dataset("world-B-several", "test")
+MINILM = run.workshop.retriever("minilm", WORLD.corpus)
 ASKED = WORLD.questions[: run.n_perfect]
 known = {q.id: rewriting.rewritten(synthworld.world("B"), q) for q in ASKED}
 QUERIES = {name: made.queries for name, made in known.items() if made}
@@ -201,7 +200,7 @@ Table(
 # And the testbed's first ambiguous question. Nothing in its words says which reading is meant:
 
 # %% tags=["remove-input"]
-vague = view.workshop.dataset("world-B-ambiguous", "test").questions[0]
+vague = run.workshop.dataset("world-B-ambiguous", "test").questions[0]
 Table(
     ["it can mean", "answer", "meant"],
     [
@@ -240,10 +239,10 @@ def first(metric, unit):
     return replace(mean(metric), read=read, unit=unit)
 
 
-for ground in view.tiers():
+for ground in run.tiers():
     points = [
         cut_at(entry, n)
-        for entry in entries(view, "fig2", method=LINES)
+        for entry in entries(run, "fig2", method=LINES)
         if entry.cell.tier == ground
         for n in knowledge_metrics.DEPTHS
     ]
@@ -266,7 +265,7 @@ for ground in view.tiers():
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "fig2"),
+    entries(run, "fig2"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -309,7 +308,7 @@ table(
 
 # %% tags=["remove-input"]
 bars(
-    entries(view, "fig3", method=["direct", "rewritten_none", "original_all", "plus"]),
+    entries(run, "fig3", method=["direct", "rewritten_none", "original_all", "plus"]),
     {"EM": level("em"), "F1 over all readings": level("set_f1")},
     caption="Questions as they are and rewritten, without and with retrieval, %",
     name="fig-rewritten",
@@ -334,7 +333,7 @@ columns |= {
     "words": mean("length"),
 }
 table(
-    entries(view, "fig3"),
+    entries(run, "fig3"),
     columns,
     "Ambiguous questions as they are and rewritten, %; gains in points",
     "tab-table-fig3",
@@ -345,28 +344,28 @@ table(
 # stood near the 15 points that are asked for, more were asked (n 100):
 
 # %% tags=["remove-input"]
-readers.gate(view.paper, view.results, view.tiers())
+readers.gate(run.paper, run.results, run.tiers())
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("fig2")
+run.live("fig2")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

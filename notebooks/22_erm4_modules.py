@@ -42,7 +42,6 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-from rag_repro.book_folders import here
 from rag_repro.methods.erm4 import knowledge_filter, rewriter
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -59,23 +58,22 @@ from rag_repro.show import (
     paper_gain,
     table,
 )
-from rag_repro.show.chapter import MOVING, Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.study.scores import paired
 from rag_repro.training import filtering, rewriting
 
 run = chapter(
     "22_erm4_modules",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "erm4",
+    exhibits=("table3", "rewriters", "taken", "filters", "noise"),
+    elsewhere=("table3",),
+    folded=["paper"],
 )
-moved = MOVING & set(run.changed)
-SHOWN = ("table3",) if moved else ("table3", "rewriters", "taken", "filters", "noise")
-view = Chapter("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -91,7 +89,7 @@ CLAIMS = [
         *("c39", "c40", "c41"),
     )
 ]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -190,7 +188,7 @@ def above(metric, other):
 
 
 table(
-    entries(view, "taken"),
+    entries(run, "taken"),
     {
         "data set": key("dataset"),
         "filter": label(),
@@ -213,7 +211,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "table3"),
+    entries(run, "table3"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -232,7 +230,7 @@ table(
 # %% tags=["remove-input"]
 ALL = {"method": "original_all"}
 forest(
-    entries(view, "table3", method="plus"),
+    entries(run, "table3", method="plus"),
     gain("acc_words", over=ALL),
     printed=paper_gain("hit", over=ALL),
     caption="What the rewritten question gains with all knowledge (hits, points; diamonds: the paper)",
@@ -241,7 +239,7 @@ forest(
 
 # %% tags=["remove-input"]
 forest(
-    entries(view, "table3", method=["original_filtered", "full"]),
+    entries(run, "table3", method=["original_filtered", "full"]),
     gain("acc_words"),
     printed=paper_gain("hit"),
     rows=("dataset", "method"),
@@ -268,7 +266,7 @@ def alone(over):
 
 
 table(
-    entries(view, "table3", method="full"),
+    entries(run, "table3", method="full"),
     {
         "data set": key("dataset"),
         "rewriting alone": alone(REWRITING),
@@ -296,7 +294,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "rewriters"),
+    entries(run, "rewriters"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -331,7 +329,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "filters"),
+    entries(run, "filters"),
     {
         "data set": key("dataset"),
         "filter": label(),
@@ -361,7 +359,7 @@ table(
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "noise"),
+    entries(run, "noise"),
     {
         "data set": key("dataset"),
         "others given": key("noise"),
@@ -380,7 +378,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table3")
+run.live("table3")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -393,16 +391,16 @@ view.live("table3")
 # would bear the claim out for a reason that the paper does not mean.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

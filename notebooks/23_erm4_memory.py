@@ -44,7 +44,6 @@ from dataclasses import replace
 from IPython.display import display
 
 from rag_repro.analysis import popularity
-from rag_repro.book_folders import here
 from rag_repro.methods.erm4 import pipeline, trigger
 from rag_repro.publish import chapter
 from rag_repro.retrieval.reservoir import QueryCache, Reservoir
@@ -63,7 +62,7 @@ from rag_repro.show import (
     paper,
     table,
 )
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
@@ -73,16 +72,15 @@ from rag_repro.study.names import known_retrievers
 run = chapter(
     "23_erm4_memory",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "erm4",
+    exhibits=("table2", "trigger", "together", "times", "latency"),
+    folded=["paper"],
     n_filling=range(1, 101),
 )
-SHOWN = ("table2", "trigger", "together", "times", "latency")
-view = Chapter("erm4", run, here().root, exhibits=SHOWN, folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -92,7 +90,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"erm4.c{i}" for i in range(29, 38)]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -169,10 +167,10 @@ Listing(QueryCache)
 # other model is asked. The memory is small, so that it can be filled while the page is made:
 
 # %% tags=["remove-input"]
-ONE = view.cell("trigger", method="memory", dataset="world-B-again-halves")
+ONE = run.cell("trigger", method="memory", dataset="world-B-again-halves")
 small = replace(ONE.condition, settings={**ONE.condition.settings, "fill_n": run.n_filling})
-question = view.workshop.dataset(small.dataset, small.split).questions[0]
-memory = reservoirs.build_reservoir(small, view.workshop)
+question = run.workshop.dataset(small.dataset, small.split).questions[0]
+memory = reservoirs.build_reservoir(small, run.workshop)
 hits = memory.recall(question.text, k=max(10, len(memory)))
 popular = ", ".join(
     f"{sum(hit.score >= tau for hit in hits)} at τ {tau:g}" for tau in (0.2, 0.4, 0.6, 0.8, 1.0)
@@ -215,7 +213,7 @@ Table(
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "table2", method=["memory", "outside", "exact"]),
+    entries(run, "table2", method=["memory", "outside", "exact"]),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -238,7 +236,7 @@ table(
 # %% tags=["remove-input"]
 PER_QUESTION = {"unit": "passages per question"}
 curve(
-    entries(view, "table2", method="memory"),
+    entries(run, "table2", method="memory"),
     "tau",
     {
         "from searches": level("fetched").printed(**PER_QUESTION),
@@ -256,7 +254,7 @@ curve(
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "table2", method=["memory", "tuned", "every", "beside", "filtered", "online"]),
+    entries(run, "table2", method=["memory", "tuned", "every", "beside", "filtered", "online"]),
     {
         "data set": key("dataset"),
         "row": compared(),
@@ -281,7 +279,7 @@ table(
 
 # %% tags=["remove-input"]
 GRID = entries(
-    view, "trigger", method="memory", dataset=["world-B-again-halves", "ambignq_again"], split=None
+    run, "trigger", method="memory", dataset=["world-B-again-halves", "ambignq_again"], split=None
 )
 SAVED, LOST = change("searches"), gain("answer_recall")
 heat(
@@ -316,7 +314,7 @@ heat(
 # %% tags=["remove-input"]
 def areas(whole):
     """The lines of a data set; whole: its row that recalls all of memory."""
-    swept = entries(view, "trigger", method="memory", theta=3, dataset=whole.keys["dataset"])
+    swept = entries(run, "trigger", method="memory", theta=3, dataset=whole.keys["dataset"])
     popular = {e.keys["tau"]: e.results.scores(e.cell, "popularity") for e in swept}
     popular = {tau: scores for tau, scores in popular.items() if scores}
     holds = whole.results.scores(whole.cell, "memory_holds_gold")
@@ -329,7 +327,7 @@ def areas(whole):
 
 
 level_ = level("memory_holds_gold").printed(digits=1)
-TOLD = [line for whole in entries(view, "trigger", method="everything") for line in areas(whole)]
+TOLD = [line for whole in entries(run, "trigger", method="everything") for line in areas(whole)]
 HEAD = ["data set", "told by", "AUC, %", "memory holds gold, %"]
 CAPTION = "What tells whether memory holds a gold passage"
 Table(HEAD, TOLD, CAPTION, "tab-areas") if TOLD else Note(f"{CAPTION}: not run.")
@@ -340,7 +338,7 @@ Table(HEAD, TOLD, CAPTION, "tab-areas") if TOLD else Note(f"{CAPTION}: not run."
 # questions that had no say in it:
 
 # %% tags=["remove-input"]
-TUNE = entries(view, "trigger", method="memory", split="tune")
+TUNE = entries(run, "trigger", method="memory", split="tune")
 fits = {
     (e.keys["tau"], e.keys["theta"]): SAVED.read(e).estimate
     for e in TUNE
@@ -348,7 +346,7 @@ fits = {
 }
 if fits:
     TAU, THETA = max(fits, key=lambda pair: (fits[pair], pair))
-    PAIR = entries(view, "trigger", method="memory", tau=TAU, theta=THETA)
+    PAIR = entries(run, "trigger", method="memory", tau=TAU, theta=THETA)
     columns = {
         "data set": key("dataset"),
         "searches saved, %": SAVED,
@@ -377,7 +375,7 @@ SECONDS = {
     "irrelevant": "irrelevant",
 }
 table(
-    entries(view, "times"),
+    entries(run, "times"),
     {
         "data set": key("dataset"),
         "row": label(),
@@ -404,11 +402,11 @@ def line(entry):
     the exhibit of times."""
     row = entry.keys["method"].partition("_")[0]
     cell = replace(entry.cell, keys={**entry.keys, "method": row})
-    return replace(entry, cell=cell, exhibit=view.paper.exhibit("times"))
+    return replace(entry, cell=cell, exhibit=run.paper.exhibit("times"))
 
 
 curve(
-    [line(entry) for entry in entries(view, "latency")],
+    [line(entry) for entry in entries(run, "latency")],
     Column(
         lambda e: float(known_retrievers()[e.cell.condition.retriever].get("latency", 0)),
         measured=False,
@@ -434,7 +432,7 @@ Listing(timed_runs.take_turns)
 
 # %% tags=["remove-input"]
 table(
-    entries(view, "together"),
+    entries(run, "together"),
     {
         "data set": key("dataset"),
         "row": compared(),
@@ -454,7 +452,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("trigger")
+run.live("trigger")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -465,17 +463,17 @@ view.live("trigger")
 # found, is in the figures by τ and θ.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, the plain cache among them. They decide no claim, and are corrected for their
 # number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -50,7 +50,6 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.methods import reading
 from rag_repro.methods.dragin import loop, queries, timing
 from rag_repro.publish import chapter
@@ -73,31 +72,24 @@ from rag_repro.show import (
     setting,
     table,
 )
-from rag_repro.show.chapter import MOVING, Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.escape import listing
 from rag_repro.show.heat_map import heat_map
 from rag_repro.show.picture import Note
 
+# On other ground than the paper's: what decides, and whether the reader can read.
 run = chapter(
     "30_dragin",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-SHOWN = ("table2", "table3", "readers", "worlds", "tuning")
-# On other ground than the paper's: what decides, and whether the reader can read.
-moved = MOVING & set(run.changed)
-view = Chapter(
     "dragin",
-    run,
-    here().root,
-    exhibits=("table2", "readers") if moved else SHOWN,
+    exhibits=("table2", "table3", "readers", "worlds", "tuning"),
+    elsewhere=("table2", "readers"),
     folded=["paper"],
 )
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -113,7 +105,7 @@ CLAIMS = [
         *("c34", "c35", "c38", "c39", "c40", "c42"),
     )
 ]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -191,9 +183,9 @@ def at(entry):
     return f"{name} {setting(name).read(entry)}" if name else ""
 
 
-rows = {entry.keys["method"]: entry for entry in reversed(entries(view, "table2"))}
+rows = {entry.keys["method"]: entry for entry in reversed(entries(run, "table2"))}
 table(
-    [rows[method] for method in view.paper.exhibit("table2").methods if method in rows],
+    [rows[method] for method in run.paper.exhibit("table2").methods if method in rows],
     {
         "method": label(),
         "timing": setting("timing"),
@@ -225,24 +217,24 @@ Note(listing(reading.PROMPTS["dragin"].body, "text"))
 
 # %% tags=["remove-input"]
 heat_map(
-    view,
+    run,
     {
-        "DRAGIN (equations)": view.cell("table2", method="dragin"),
-        "FLARE": view.cell("table2", method="flare"),
+        "DRAGIN (equations)": run.cell("table2", method="dragin"),
+        "FLARE": run.cell("table2", method="flare"),
     },
     "A question answered by DRAGIN, and by FLARE",
     "fig-heat",
 )
 
 # %% tags=["remove-input"]
-MAIN = view.paper.exhibit("table2")
-cases.counts(MAIN, view.results, {"method": "flare"}, {"method": "dragin"}, cases.higher("em"))
+MAIN = run.paper.exhibit("table2")
+cases.counts(MAIN, run.results, {"method": "flare"}, {"method": "dragin"}, cases.higher("em"))
 
 # %% [markdown]
 # And against one search with the question:
 
 # %% tags=["remove-input"]
-cases.counts(MAIN, view.results, {"method": "sr"}, {"method": "dragin"}, cases.higher("em"))
+cases.counts(MAIN, run.results, {"method": "sr"}, {"method": "dragin"}, cases.higher("em"))
 
 # %% [markdown]
 # ## Readers that can read
@@ -251,7 +243,7 @@ cases.counts(MAIN, view.results, {"method": "sr"}, {"method": "dragin"}, cases.h
 # points of accuracy, its answers decide nothing.
 
 # %% tags=["remove-input"]
-readers.gate(view.paper, view.results, view.tiers())
+readers.gate(run.paper, run.results, run.tiers())
 
 # %% [markdown] tags=["result"]
 # ## Table 2: answers
@@ -260,11 +252,11 @@ readers.gate(view.paper, view.results, view.tiers())
 # questions.
 
 # %% tags=["remove-input"]
-main = view.rows("table2", metric=["em", "f1"])
+main = run.rows("table2", metric=["em", "f1"])
 for shown in dict.fromkeys(row.keys["dataset"] for row in main):
     of_one = [row for row in main if row.keys["dataset"] == shown]
     if any(row.ours or row.paper for row in of_one):
-        display(view.table("table2", of_one, name=f"tab-table2-{shown}"))
+        display(run.table("table2", of_one, name=f"tab-table2-{shown}"))
     else:
         display(missing.note_of_rows(of_one))
 
@@ -277,7 +269,7 @@ for shown in dict.fromkeys(row.keys["dataset"] for row in main):
 
 # %% tags=["remove-input"]
 forest(
-    entries(view, "table2", method=["sr", "flare", "dragin"]),
+    entries(run, "table2", method=["sr", "flare", "dragin"]),
     gain("em", over={"method": "none"}),
     printed=paper_gain("em", over={"method": "none"}),
     rows=("dataset", "method"),
@@ -296,7 +288,7 @@ forest(
 
 # %% tags=["remove-input"]
 COSTS = ["retrievals", "used_searches", "reader_calls", "new_tokens"]
-view.table("table3", view.rows("table3", metric=COSTS), name="tab-table3")
+run.table("table3", run.rows("table3", metric=COSTS), name="tab-table3")
 
 # %% [markdown]
 # Which is better at the *same* number of searches? A method to the left and above of another is better
@@ -306,10 +298,10 @@ view.table("table3", view.rows("table3", metric=COSTS), name="tab-table3")
 # below each figure has their number.
 
 # %% tags=["remove-input"]
-for tier_shown in view.tiers():
+for tier_shown in run.tiers():
     points = [
         entry
-        for entry in entries(view, "table2")
+        for entry in entries(run, "table2")
         if entry.cell.tier == tier_shown
         and (entry.cell.role == "primary" or entry.keys["method"] in ("dragin_often", "matched"))
     ]
@@ -329,7 +321,7 @@ for tier_shown in view.tiers():
 
 # %% tags=["remove-input"]
 curve(
-    entries(view, "tuning"),
+    entries(run, "tuning"),
     mean("retrievals"),
     {"EM": level("em")},
     caption="Exact match by number of searches, a point a setting, on tuning questions",
@@ -340,7 +332,7 @@ curve(
 # ### Other worlds
 
 # %% tags=["remove-input"]
-view.table("worlds", view.rows("worlds", metric=["em", "retrievals"]), name="tab-worlds")
+run.table("worlds", run.rows("worlds", metric=["em", "retrievals"]), name="tab-worlds")
 
 # %% [markdown]
 # ## The paper's numbers against its sentences
@@ -348,31 +340,29 @@ view.table("worlds", view.rows("worlds", metric=["em", "retrievals"]), name="tab
 # In how many cells is DRAGIN the best (dragin.c01)? The abstract says in all.
 
 # %% tags=["remove-input"]
-arithmetic.best(
-    view.paper, "table2", ["none", "sr", "fl", "fs", "flare", "dragin"], name="tab-best"
-)
+arithmetic.best(run.paper, "table2", ["none", "sr", "fl", "fs", "flare", "dragin"], name="tab-best")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table2")
+run.live("table2")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them what is left of a claim where nobody, or everybody, searches for the
 # question first. They decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

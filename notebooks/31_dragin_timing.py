@@ -44,12 +44,11 @@ batch_size = 8  # questions in flight at once
 import numpy as np
 
 from rag_repro.analysis import hop_timing
-from rag_repro.book_folders import here
 from rag_repro.methods.dragin import timing, timing_check
 from rag_repro.methods.dragin.timing_check import SIGNALS
 from rag_repro.publish import chapter
 from rag_repro.show import missing
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.picture import (
     MARKERS,
     STYLES,
@@ -62,18 +61,11 @@ from rag_repro.show.picture import (
 from rag_repro.show.table import Table
 from rag_repro.show.values import in_points, number
 
-run = chapter(
-    "31_dragin_timing",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-SHOWN = ("table4", "grid", "hops", "time")
-view = Chapter("dragin", run, here().root, exhibits=SHOWN)
+run = chapter("31_dragin_timing", globals(), "dragin", exhibits=("table4", "grid", "hops", "time"))
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -93,7 +85,7 @@ CLAIMS = [
     "dragin.c29",
     "dragin.c36",
 ]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -151,16 +143,14 @@ WORDS = {
     "wrong": "its own next answer is wrong",
 }
 CHECKED = [
-    cell
-    for cell in view.paper.exhibit("hops").cells("testbed")
-    if cell.matches({"method": "check"})
+    cell for cell in run.paper.exhibit("hops").cells("testbed") if cell.matches({"method": "check"})
 ]
-HOPS = hop_timing.hops(CHECKED, view.results)
+HOPS = hop_timing.hops(CHECKED, run.results)
 
 
 def shown(head, body, caption, name):
     if HOPS is None:
-        return missing.note(CHECKED, view.results, caption)
+        return missing.note(CHECKED, run.results, caption)
     return Table(head, body, caption, name, Download.from_rows(name, head, body))
 
 
@@ -182,7 +172,7 @@ shown(
 
 # %% tags=["remove-input"]
 OWN = {
-    name: view.condition("table2", method=name).configured
+    name: run.condition("table2", method=name).configured
     for name in ("dragin", "released", "flare")
 }
 THRESHOLDS = {
@@ -243,7 +233,7 @@ def courses():
 
 
 CAPTION = "Hops in need that are found, by the share of hops with an alarm"
-courses() if HOPS else missing.note(CHECKED, view.results, CAPTION)
+courses() if HOPS else missing.note(CHECKED, run.results, CAPTION)
 
 # %% [markdown]
 # ## Table 4: answers, with the last sentence as query
@@ -254,7 +244,7 @@ courses() if HOPS else missing.note(CHECKED, view.results, CAPTION)
 # choice of the moment with having the question's passages; the next one does not.
 
 # %% tags=["remove-input"]
-view.table("table4", view.rows("table4", metric=["em", "f1", "retrievals"]), name="tab-table4")
+run.table("table4", run.rows("table4", metric=["em", "f1", "retrievals"]), name="tab-table4")
 
 # %% [markdown]
 # ## Timing by query
@@ -268,7 +258,7 @@ view.table("table4", view.rows("table4", metric=["em", "f1", "retrievals"]), nam
 # each pairing has to beat.
 
 # %% tags=["remove-input"]
-view.table("grid", view.rows("grid", metric=["em", "retrievals", "found_gold"]), name="tab-grid")
+run.table("grid", run.rows("grid", metric=["em", "retrievals", "found_gold"]), name="tab-grid")
 
 # %% [markdown]
 # ## What an alarm costs
@@ -279,13 +269,13 @@ view.table("grid", view.rows("grid", metric=["em", "retrievals", "found_gold"]),
 # often, and would take longer.
 
 # %% tags=["remove-input"]
-view.table("time", view.rows("time"), name="tab-time")
+run.table("time", run.rows("time"), name="tab-time")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table4")
+run.live("table4")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -296,17 +286,17 @@ view.live("table4")
 # on the testbed than a search at every sentence.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them what is left of a claim where nobody, or everybody, searches for the
 # question first. They decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -37,24 +37,16 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from rag_repro.book_folders import here
 from rag_repro.methods.dragin import timing
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, level, mean
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 
-run = chapter(
-    "32_dragin_threshold",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-SHOWN = ("table5", "tuning")
-view = Chapter("dragin", run, here().root, exhibits=SHOWN)
+run = chapter("32_dragin_threshold", globals(), "dragin", exhibits=("table5", "tuning"))
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -64,7 +56,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = ["dragin.c18", "dragin.c19", "dragin.c43"]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -108,14 +100,14 @@ Listing(timing.rind)
 # rate on the testbed, where that gives as many searches.
 
 # %% tags=["remove-input"]
-view.table("tuning", view.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")
+run.table("tuning", run.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")
 
 # %% [markdown]
 # Each method's curve of quality against searches, on these questions:
 
 # %% tags=["remove-input"]
 curve(
-    entries(view, "tuning"),
+    entries(run, "tuning"),
     mean("retrievals"),
     {"EM": level("em")},
     caption="Exact match by number of searches, a point a setting",
@@ -129,11 +121,11 @@ curve(
 
 # %% tags=["remove-input"]
 SWEPT = ["em", "f1", "retrievals", "alarm_rate"]
-view.table("table5", view.rows("table5", metric=SWEPT), name="tab-table5")
+run.table("table5", run.rows("table5", metric=SWEPT), name="tab-table5")
 
 # %% tags=["remove-input"]
 curve(
-    entries(view, "table5"),
+    entries(run, "table5"),
     "threshold",
     {"EM": level("em"), "F1": level("f1")},
     caption="Answers by threshold",
@@ -144,16 +136,16 @@ curve(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table5")
+run.live("table5")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -38,25 +38,17 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from rag_repro.book_folders import here
 from rag_repro.methods.dragin import queries
 from rag_repro.publish import chapter
 from rag_repro.show import bars, entries, level
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.heat_map import heat_map
 
-run = chapter(
-    "33_dragin_query",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-SHOWN = ("queries", "table6", "words")
-view = Chapter("dragin", run, here().root, exhibits=SHOWN)
+run = chapter("33_dragin_query", globals(), "dragin", exhibits=("queries", "table6", "words"))
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -75,7 +67,7 @@ CLAIMS = [
     "dragin.c33",
     "dragin.c41",
 ]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -112,10 +104,10 @@ Listing(queries.last_sentence, queries.last_tokens, queries.masked_sentence)
 
 # %% tags=["remove-input"]
 heat_map(
-    view,
+    run,
     {
-        "QFS": view.cell("table6", method="qfs"),
-        "the last sentence": view.cell("table6", method="last_sentence"),
+        "QFS": run.cell("table6", method="qfs"),
+        "the last sentence": run.cell("table6", method="last_sentence"),
     },
     "A question by two queries",
     "fig-heat-queries",
@@ -133,15 +125,15 @@ heat_map(
 # %% tags=["remove-input"]
 RULES = ["finds_qfs", "finds_masked_sentence", "finds_full_context", "finds_last_sentence"]
 RULES += ["finds_last_tokens", "finds_question"]
-view.table(
+run.table(
     "queries",
-    view.rows("queries", metric=["words_taken", *RULES]),
+    run.rows("queries", metric=["words_taken", *RULES]),
     name="tab-queries",
 )
 
 # %% tags=["remove-input"]
 bars(
-    entries(view, "queries", method="check"),
+    entries(run, "queries", method="check"),
     {
         "QFS": level("finds_qfs"),
         "full context": level("finds_full_context"),
@@ -158,9 +150,9 @@ bars(
 
 # %% tags=["remove-input"]
 LATER = ["qfs", "masked_sentence", "full_context", "last_sentence", "last_tokens", "question"]
-view.table(
+run.table(
     "queries",
-    view.rows("queries", metric=[f"finds_later_{rule}" for rule in LATER]),
+    run.rows("queries", metric=[f"finds_later_{rule}" for rule in LATER]),
     name="tab-later",
 )
 
@@ -174,9 +166,9 @@ view.table(
 
 # %% tags=["remove-input"]
 NEXT = ["qfs", "masked_sentence", "full_context", "last_sentence", "question", "random_words"]
-view.table(
+run.table(
     "queries",
-    view.rows("queries", metric=[f"finds_next_{rule}" for rule in NEXT], dataset="world-B"),
+    run.rows("queries", metric=[f"finds_next_{rule}" for rule in NEXT], dataset="world-B"),
     name="tab-next",
 )
 
@@ -190,9 +182,9 @@ view.table(
 # %% tags=["remove-input"]
 WORDS = ["finds_qfs", "finds_random_words", "finds_first_words"]
 WORDS += ["finds_qfs_few", "finds_random_few", "finds_first_few"]
-view.table(
+run.table(
     "queries",
-    view.rows("queries", metric=WORDS),
+    run.rows("queries", metric=WORDS),
     name="tab-words-chosen",
 )
 
@@ -205,9 +197,9 @@ view.table(
 # of two words can be glued: nobody's code does that, but earlier records here did.
 
 # %% tags=["remove-input"]
-view.table(
+run.table(
     "queries",
-    view.rows("queries", metric=["finds_sentence", "finds_masked_sentence", "finds_sure_sentence"]),
+    run.rows("queries", metric=["finds_sentence", "finds_masked_sentence", "finds_sure_sentence"]),
     name="tab-masking",
 )
 
@@ -220,9 +212,9 @@ view.table(
 # that rows of one name differ.
 
 # %% tags=["remove-input"]
-view.table(
+run.table(
     "table6",
-    view.rows("table6", metric=["query_recall", "found_gold", "em", "f1"]),
+    run.rows("table6", metric=["query_recall", "found_gold", "em", "f1"]),
     name="tab-table6",
 )
 
@@ -233,22 +225,22 @@ view.table(
 # whole context.
 
 # %% tags=["remove-input"]
-view.table("words", view.rows("words"), name="tab-words")
+run.table("words", run.rows("words"), name="tab-words")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table6")
+run.live("table6")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

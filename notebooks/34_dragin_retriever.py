@@ -37,25 +37,22 @@ device = "cpu"  # where readers compute
 batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
-from rag_repro.book_folders import here
 from rag_repro.methods.dragin import loop
 from rag_repro.publish import chapter
 from rag_repro.show import bars, entries, level
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.heat_map import heat_map
 
 run = chapter(
     "34_dragin_retriever",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "dragin",
+    exhibits=("table7", "queries", "bare_queries", "dense"),
 )
-SHOWN = ("table7", "queries", "bare_queries", "dense")
-view = Chapter("dragin", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -65,7 +62,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = ["dragin.c25", "dragin.c26", "dragin.c27"]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -91,10 +88,10 @@ Listing(loop._search)
 
 # %% tags=["remove-input"]
 heat_map(
-    view,
+    run,
     {
-        "BM25": view.cell("table7", method="bm25"),
-        "MiniLM": view.cell("table7", method="minilm"),
+        "BM25": run.cell("table7", method="bm25"),
+        "MiniLM": run.cell("table7", method="minilm"),
     },
     "A question by two retrievers",
     "fig-heat-retrievers",
@@ -104,15 +101,15 @@ heat_map(
 # ## Table 7
 
 # %% tags=["remove-input"]
-view.table(
+run.table(
     "table7",
-    view.rows("table7", metric=["em", "f1", "query_recall", "found_gold"]),
+    run.rows("table7", metric=["em", "f1", "query_recall", "found_gold"]),
     name="tab-table7",
 )
 
 # %% tags=["remove-input"]
 bars(
-    entries(view, "table7"),
+    entries(run, "table7"),
     {"one query": level("query_recall"), "all searches of an answer": level("found_gold")},
     caption="Gold passages found, by retriever",
     name="fig-retrievers",
@@ -127,9 +124,9 @@ bars(
 
 # %% tags=["remove-input"]
 METHODS = ["check", "check_minilm"]
-view.table(
+run.table(
     "queries",
-    view.rows("queries", method=METHODS, metric=["finds_qfs", "finds_qfs_few", "finds_question"]),
+    run.rows("queries", method=METHODS, metric=["finds_qfs", "finds_qfs_few", "finds_question"]),
     name="tab-same-queries",
 )
 
@@ -139,7 +136,7 @@ view.table(
 # All questions, recall among three passages. Is the dense retriever the better one *here*?
 
 # %% tags=["remove-input"]
-view.table("bare_queries", view.rows("bare_queries"), name="tab-bare")
+run.table("bare_queries", run.rows("bare_queries"), name="tab-bare")
 
 # %% [markdown]
 # ### DRAGIN and its baselines under dense search
@@ -149,22 +146,22 @@ view.table("bare_queries", view.rows("bare_queries"), name="tab-bare")
 # chosen over BM25: DRAGIN is compared with SR-RAG and FS-RAG alone.
 
 # %% tags=["remove-input"]
-view.table("dense", view.rows("dense"), name="tab-dense")
+run.table("dense", run.rows("dense"), name="tab-dense")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table7")
+run.live("table7")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -42,26 +42,23 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-from rag_repro.book_folders import here
 from rag_repro.methods.dragin import draft_arrays, draft_checks, dynamic_settings, timing
 from rag_repro.publish import chapter
 from rag_repro.show import Column, entries, key, share, table
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.heat_map import heat_map
 from rag_repro.show.table import Table
 
 run = chapter(
     "35_dragin_equations",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "dragin",
+    exhibits=("influence", "differences", "replayed", "decoding"),
 )
-SHOWN = ("influence", "differences", "replayed", "decoding")
-view = Chapter("dragin", run, here().root, exhibits=SHOWN)
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -71,7 +68,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = ["dragin.c30", "dragin.c31", "dragin.c37"]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## The differences
@@ -181,10 +178,10 @@ Listing(draft_arrays.windows)
 
 # %% tags=["remove-input"]
 heat_map(
-    view,
+    run,
     {
-        "the equations": view.cell("differences", method="equations"),
-        "the released code": view.cell("differences", method="released"),
+        "the equations": run.cell("differences", method="equations"),
+        "the released code": run.cell("differences", method="released"),
     },
     "A question by the equations, and by the released code",
     "fig-heat-code",
@@ -231,7 +228,7 @@ def alarm(entry):
 table(
     [
         replace(entry, cell=replace(entry.cell, keys={**entry.keys, "variant": variant}))
-        for entry in entries(view, "replayed")
+        for entry in entries(run, "replayed")
         for variant in draft_checks.VARIANTS
     ],
     {
@@ -265,7 +262,7 @@ table(
 # alike, of answers that have pairs of both.
 
 # %% tags=["remove-input"]
-view.table("influence", view.rows("influence"), name="tab-influence")
+run.table("influence", run.rows("influence"), name="tab-influence")
 
 # %% [markdown]
 # ## Whole runs
@@ -280,7 +277,7 @@ view.table("influence", view.rows("influence"), name="tab-influence")
 
 # %% tags=["remove-input"]
 WHOLE = ["em", "f1", "retrievals", "alarm_rate", "blank_alarms"]
-view.table("differences", view.rows("differences", metric=WHOLE), name="tab-whole")
+run.table("differences", run.rows("differences", metric=WHOLE), name="tab-whole")
 
 # %% [markdown]
 # (section-sampled)=
@@ -294,23 +291,23 @@ view.table("differences", view.rows("differences", metric=WHOLE), name="tab-whol
 # SR-RAG's rows alone.
 
 # %% tags=["remove-input"]
-decoded = view.rows("decoding", metric=["em", "f1", "retrievals"])
-view.table("decoding", decoded, name="tab-decoding")
+decoded = run.rows("decoding", metric=["em", "f1", "retrievals"])
+run.table("decoding", decoded, name="tab-decoding")
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("differences")
+run.live("differences")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper and from its code

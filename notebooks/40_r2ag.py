@@ -55,7 +55,6 @@ batch_size = 8  # questions in flight at once
 from IPython.display import display
 
 from rag_repro.analysis import gold_signals
-from rag_repro.book_folders import here
 from rag_repro.evaluation.metrics import of_line
 from rag_repro.lm.former import R2Former, SoftModules
 from rag_repro.lm.passes import Passes
@@ -79,7 +78,7 @@ from rag_repro.show import (
     readers,
     table,
 )
-from rag_repro.show.chapter import MOVING, Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.escape import listing
 from rag_repro.show.picture import MARKERS, Note, Picture, across, legend_of_labels, plots
 from rag_repro.training import r2ag
@@ -87,17 +86,16 @@ from rag_repro.training import r2ag
 run = chapter(
     "40_r2ag",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "r2ag",
+    exhibits=("table1", "readers", "proof", "kinds", "kept", "perfect"),
+    elsewhere=("table1",),
+    folded=["paper"],
 )
-SHOWN = ("table1", "readers", "proof", "kinds", "kept", "perfect")
-moved = MOVING & set(run.changed)
-view = Chapter("r2ag", run, here().root, exhibits=("table1",) if moved else SHOWN, folded=["paper"])
-MAIN = view.paper.exhibit("table1")
+MAIN = run.paper.exhibit("table1")
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -113,7 +111,7 @@ CLAIMS = [
         *("c16", "c17", "c35", "c36", "c37", "c42"),
     )
 ]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -247,8 +245,8 @@ Listing(R2Former.relevance, method.gold_of, r2ag.matching, r2ag.Joint.answering,
 # is told, and what its head makes of it, where one is trained. Chosen by its place alone.
 
 # %% tags=["remove-input"]
-WORLD = view.workshop.dataset("world-B-10", "test")
-[ranked] = gold_signals.rank(WORLD, WORLD.questions[:1], view.workshop)
+WORLD = run.workshop.dataset("world-B-10", "test")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[:1], run.workshop)
 passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown]
@@ -273,25 +271,21 @@ for name, soft in (("r2ag", method.placed(ranked.rows)), ("r2ag_rag", ())):
 # %% tags=["remove-input"]
 RAG, OURS, FREE = {"method": "rag"}, {"method": "r2ag", "seed": 0}, {"method": "free", "seed": 0}
 RIGHT = cases.higher("acc_line")
-for page in cases.case(
-    MAIN, view.results, view.workshop, RAG, OURS, RIGHT, fine=cases.hard_to_guess
-):
+for page in cases.case(MAIN, run.results, run.workshop, RAG, OURS, RIGHT, fine=cases.hard_to_guess):
     display(page)
 
 # %% tags=["remove-input"]
-for page in cases.case(
-    MAIN, view.results, view.workshop, OURS, RAG, RIGHT, fine=cases.hard_to_guess
-):
+for page in cases.case(MAIN, run.results, run.workshop, OURS, RAG, RIGHT, fine=cases.hard_to_guess):
     display(page)
 
 # %% [markdown]
 # Over all data sets, against plain RAG, and against learnable tokens:
 
 # %% tags=["remove-input"]
-cases.counts(MAIN, view.results, RAG, OURS, RIGHT)
+cases.counts(MAIN, run.results, RAG, OURS, RIGHT)
 
 # %% tags=["remove-input"]
-cases.counts(MAIN, view.results, FREE, OURS, RIGHT)
+cases.counts(MAIN, run.results, FREE, OURS, RIGHT)
 
 # %% [markdown]
 # ## What was trained, and what stayed as it was
@@ -337,7 +331,7 @@ Picture(
 
 # %% tags=["hide-input"]
 table(
-    entries(view, "proof"),
+    entries(run, "proof"),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -358,7 +352,7 @@ table(
 # 15.0 have been asked no more.
 
 # %% tags=["remove-input"]
-readers.gate(view.paper, view.results, view.tiers())
+readers.gate(run.paper, run.results, run.tiers())
 
 # %% [markdown] tags=["result"]
 # ## Table 1: answers
@@ -378,7 +372,7 @@ readers.gate(view.paper, view.results, view.tiers())
 # %% tags=["hide-input"]
 EFFECTS = ["r2ag", "free"]
 forest(
-    entries(view, "table1", method=EFFECTS, reader="smollm2-135m"),
+    entries(run, "table1", method=EFFECTS, reader="smollm2-135m"),
     gain("f1_line"),
     printed=paper_gain("f1_line"),
     rows=("dataset", "method"),
@@ -389,7 +383,7 @@ forest(
 
 # %% tags=["hide-input"]
 table(
-    entries(view, "table1"),
+    entries(run, "table1"),
     {
         "data set": key("dataset"),
         "reader": key("reader"),
@@ -421,7 +415,7 @@ def choice(line):
 
 
 table(
-    entries(view, "kinds", method=["r2ag", "free"]),
+    entries(run, "kinds", method=["r2ag", "free"]),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -446,7 +440,7 @@ table(
 
 # %% tags=["hide-input"]
 table(
-    entries(view, "kept"),
+    entries(run, "kept"),
     {
         "data set": key("dataset"),
         "method": label(),
@@ -474,7 +468,7 @@ table(
 
 # %% tags=["hide-input"]
 table(
-    entries(view, "perfect"),
+    entries(run, "perfect"),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -489,7 +483,7 @@ table(
 )
 
 # %% tags=["remove-input"]
-view.unrun_note
+run.unrun_note
 
 # %% [markdown]
 # ## The paper's numbers against its sentences
@@ -501,29 +495,29 @@ view.unrun_note
 LINE = ("acc_line", "f1_line")
 RIVALS = ["cot", "recomp", "crag", "long_llmlingua", "r2ag"]
 AS_PRINTED = {"metrics": LINE, "labels": {"recomp": "RECOMP"}}
-arithmetic.best(view.paper, "table1", RIVALS, "tab-best", **AS_PRINTED)
+arithmetic.best(run.paper, "table1", RIVALS, "tab-best", **AS_PRINTED)
 
 # %% [markdown]
 # And over all frozen readers, closed ones among them (r2ag.c08):
 
 # %% tags=["remove-input"]
 FROZEN = ["rag", *RIVALS]
-arithmetic.best(view.paper, "table1", FROZEN, "tab-best-frozen", across=["reader"], **AS_PRINTED)
+arithmetic.best(run.paper, "table1", FROZEN, "tab-best-frozen", across=["reader"], **AS_PRINTED)
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table1")
+run.live("table1")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them R²AG against learnable tokens, which is what decides whether
@@ -531,7 +525,7 @@ view.changed(CLAIMS)
 # for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -44,7 +44,6 @@ batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.analysis import gold_signals
-from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import checks, features
 from rag_repro.publish import chapter
@@ -60,7 +59,7 @@ from rag_repro.show import (
     table,
     trainings,
 )
-from rag_repro.show.chapter import MOVING, Chapter, Listing, at_hand
+from rag_repro.show.chapter import Listing, at_hand
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
 from rag_repro.training import r2ag
@@ -68,17 +67,16 @@ from rag_repro.training import r2ag
 run = chapter(
     "41_r2ag_ablation",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "r2ag",
+    exhibits=("table3", "likelihood"),
+    elsewhere=("table3",),
+    folded=["paper"],
     n_lists=range(1, 10_001),
 )
-moved = MOVING & set(run.changed)
-SHOWN = ("table3",) if moved else ("table3", "likelihood")
-view = Chapter("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -88,7 +86,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c18", "c20", "c39", "c43")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -128,8 +126,8 @@ Listing(r2ag.matching, r2ag.objective, r2ag.train)
 # point at it? One list proves nothing; the areas below are over many.
 
 # %% tags=["remove-input"]
-WORLD = view.workshop.dataset("world-B-10", "test")
-[ranked] = gold_signals.rank(WORLD, WORLD.questions[1:2], view.workshop)
+WORLD = run.workshop.dataset("world-B-10", "test")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[1:2], run.workshop)
 passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["features"]
@@ -148,9 +146,9 @@ passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% tags=["hide-input"]
 SETS = ["world-B-10", "nq10", "hotpotqa", "2wikimultihopqa", "musique"]
-RANKED = [e.cell for e in entries(view, "table1", method="rag", dataset=SETS) if at_hand(e.cell)]
+RANKED = [e.cell for e in entries(run, "table1", method="rag", dataset=SETS) if at_hand(e.cell)]
 body = []
-for name, lists in gold_signals.rank_cells(RANKED, view.workshop, run.n_lists).items():
+for name, lists in gold_signals.rank_cells(RANKED, run.workshop, run.n_lists).items():
     signals = gold_signals.feature_signals(lists, "r2ag-mixed")
     for signal, area, *more in gold_signals.areas(signals, lists, "r", gold_signals.RANKED):
         gains = [within(interval, 1, "+") for interval in more]
@@ -178,7 +176,7 @@ Listing(gold_signals.fitted)
 # has not learned the form of an answer (its held-out loss, and F1 below), so that r2ag.c39 is no fair test of it.
 
 # %% tags=["hide-input"]
-PARTS = entries(view, "table3")
+PARTS = entries(run, "table3")
 table(
     PARTS,
     {
@@ -199,7 +197,7 @@ table(
 # part). A share of so small a number moves much with one answer:
 
 # %% tags=["hide-input"]
-PRINTED = {(e["method"], e["dataset"]): e["value"] for e in view.paper.printed("table3")
+PRINTED = {(e["method"], e["dataset"]): e["value"] for e in run.paper.printed("table3")
            if e["metric"] == "drop"}  # fmt: skip
 WITHOUT = [e for e in PARTS if change("acc_line").read(e)]
 Table(
@@ -245,7 +243,7 @@ Listing(checks.likelihood_check)
 # %% tags=["hide-input"]
 table(
     entries(
-        view,
+        run,
         "likelihood",
         method=["r2ag", "no_relevance", "no_precedent", "no_neighbour", "no_qdm", "separate"],
     ),
@@ -284,22 +282,22 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("table3")
+run.live("table3")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

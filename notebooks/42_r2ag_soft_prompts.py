@@ -49,7 +49,6 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.lm.former import FreeTokens, R2Former
 from rag_repro.methods.baselines import controls
@@ -69,22 +68,21 @@ from rag_repro.show import (
     table,
     trainings,
 )
-from rag_repro.show.chapter import MOVING, Chapter, Listing
+from rag_repro.show.chapter import Listing
 
 run = chapter(
     "42_r2ag_soft_prompts",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "r2ag",
+    exhibits=("controls", "more", "likelihood", "fig3", "order"),
+    elsewhere=("controls",),
+    folded=["paper"],
 )
-moved = MOVING & set(run.changed)
-SHOWN = ("controls",) if moved else ("controls", "more", "likelihood", "fig3", "order")
-view = Chapter("r2ag", run, here().root, exhibits=SHOWN, folded=["paper"])
-CONTROLS = view.paper.exhibit("controls")
+CONTROLS = run.paper.exhibit("controls")
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -94,7 +92,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c02", "c03", "c19", "c21", "c22", "c23")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -141,12 +139,12 @@ Listing(method.inputs)
 OURS, FREE = {"method": "r2ag", "seed": 0}, {"method": "free", "seed": 0}
 RIGHT = cases.higher("acc_line")
 for page in cases.case(
-    CONTROLS, view.results, view.workshop, FREE, OURS, RIGHT, fine=cases.hard_to_guess
+    CONTROLS, run.results, run.workshop, FREE, OURS, RIGHT, fine=cases.hard_to_guess
 ):
     display(page)
 
 # %% tags=["remove-input"]
-cases.counts(CONTROLS, view.results, FREE, OURS, RIGHT)
+cases.counts(CONTROLS, run.results, FREE, OURS, RIGHT)
 
 # %% [markdown] tags=["result"]
 # ## The controls
@@ -164,7 +162,7 @@ cases.counts(CONTROLS, view.results, FREE, OURS, RIGHT)
 # any training; whether it takes it, *length* tells.
 
 # %% tags=["hide-input"]
-TRAINED = entries(view, "controls")
+TRAINED = entries(run, "controls")
 AGAINST = {
     "data set": key("dataset"),
     "methods": compared(),
@@ -206,7 +204,7 @@ forest(
 
 # %% tags=["hide-input"]
 table(
-    entries(view, "more"),
+    entries(run, "more"),
     AGAINST,
     "On many more questions (%, and differences in points)",
     "tab-more",
@@ -233,7 +231,7 @@ LIKELY = [
     *("r2ag_long", "free_long", "shuffled_long"),
 ]
 table(
-    entries(view, "likelihood", method=LIKELY),
+    entries(run, "likelihood", method=LIKELY),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -290,7 +288,7 @@ def added_to(entry):
 
 curve(
     entries(
-        view,
+        run,
         "fig3",
         dataset=[*ALONE, *ALONE.values()],
         method=["rag", "free", "r2ag", "shuffled"],
@@ -314,7 +312,7 @@ Listing(controls.moved)
 
 # %% tags=["hide-input"]
 table(
-    entries(view, "order"),
+    entries(run, "order"),
     {
         "data set": key("dataset"),
         "gold stands": label(),
@@ -331,7 +329,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("controls")
+run.live("controls")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -355,17 +353,17 @@ view.live("controls")
 # R²AG's, it has not learned the form of an answer, and accuracy favours long lines.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, among them the checks of the controls. They decide no claim, and are
 # corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

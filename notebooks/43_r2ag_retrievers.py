@@ -42,7 +42,6 @@ batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.analysis import gold_signals
-from rag_repro.book_folders import here
 from rag_repro.methods.r2ag import method
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -58,20 +57,16 @@ from rag_repro.show import (
     passage_list,
     table,
 )
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.training import r2ag
 
 run = chapter(
-    "43_r2ag_retrievers",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "43_r2ag_retrievers", globals(), "r2ag", exhibits=("fig4", "fig5", "table1"), folded=["paper"]
 )
-view = Chapter("r2ag", run, here().root, exhibits=("fig4", "fig5", "table1"), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -84,7 +79,7 @@ CLAIMS = [
     f"r2ag.{name}"
     for name in ("c07", "c09", "c10", "c24", "c25", "c26", "c27", "c28", "c29", "c40", "c41")
 ]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -125,8 +120,8 @@ Listing(r2ag.load_lists)
 # with other numbers:
 
 # %% tags=["remove-input"]
-WORLD = view.workshop.dataset("world-B-10", "test")
-[ranked] = gold_signals.rank(WORLD, WORLD.questions[3:4], view.workshop)
+WORLD = run.workshop.dataset("world-B-10", "test")
+[ranked] = gold_signals.rank(WORLD, WORLD.questions[3:4], run.workshop)
 passage_list(ranked, "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["result"]
@@ -143,7 +138,7 @@ passage_list(ranked, "r2ag-mixed", "tab-list")
 # retriever.
 
 # %% tags=["hide-input"]
-FIG4 = entries(view, "fig4")
+FIG4 = entries(run, "fig4")
 table(
     FIG4,
     {
@@ -183,7 +178,7 @@ def gold_ranks(line):
 
 
 table(
-    entries(view, "table1", method=["r2ag", "free"]),
+    entries(run, "table1", method=["r2ag", "free"]),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -206,7 +201,7 @@ table(
 # counts as wrong.
 
 # %% tags=["hide-input"]
-FIG5 = entries(view, "fig5")
+FIG5 = entries(run, "fig5")
 table(
     FIG5,
     {
@@ -244,7 +239,7 @@ frontier(
 # %% tags=["remove-input"]
 OPEN = ["llama2-7b", "longchat1.5-7b", "llama3-8b", "llama2-13b"]
 arithmetic.best(
-    view.paper,
+    run.paper,
     "table1",
     ["rag", "r2ag"],
     "tab-open",
@@ -264,28 +259,28 @@ arithmetic.best(
 
 # %% tags=["remove-input"]
 GENERAL = ["r2ag.c23", "r2ag.c25", "r2ag.c27"]
-view.contrasts(GENERAL, "R²AG by retriever and reader", "tab-general", roles=["primary"])
+run.contrasts(GENERAL, "R²AG by retriever and reader", "tab-general", roles=["primary"])
 
 # %% [markdown]
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("fig4")
+run.live("fig4")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, which decide no claim, and are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -45,7 +45,6 @@ batch_size = 4  # questions in flight at once
 from functools import partial
 
 from rag_repro.analysis import gold_signals
-from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.methods.r2ag import checks, method
 from rag_repro.publish import chapter
@@ -63,22 +62,22 @@ from rag_repro.show import (
     passage_list,
     table,
 )
-from rag_repro.show.chapter import Chapter, Listing, at_hand
+from rag_repro.show.chapter import Listing, at_hand
 from rag_repro.show.table import Table
 from rag_repro.show.values import within
 
 run = chapter(
     "44_r2ag_attention",
     globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
+    "r2ag",
+    exhibits=("fig6", "controls"),
+    folded=["paper"],
     n_lists=range(1, 10_001),
 )
-view = Chapter("r2ag", run, here().root, exhibits=("fig6", "controls"), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -88,7 +87,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c01", "c30", "c31", "c32")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -135,8 +134,8 @@ Listing(method.informed, method.steered)
 # question of the testbed, and what the former is told of it:
 
 # %% tags=["remove-input"]
-WORLD = view.workshop.dataset("world-B-10", "test")
-ranked = gold_signals.rank(WORLD, WORLD.questions[:12], view.workshop)
+WORLD = run.workshop.dataset("world-B-10", "test")
+ranked = gold_signals.rank(WORLD, WORLD.questions[:12], run.workshop)
 passage_list(next(one for one in ranked if one.labels[:2] == [0, 1]), "r2ag-mixed", "tab-list")
 
 # %% [markdown] tags=["result"]
@@ -147,7 +146,7 @@ passage_list(next(one for one in ranked if one.labels[:2] == [0, 1]), "r2ag-mixe
 # layers of nine heads, and MiniLM. Trained: the former, and the tokens.
 
 # %% tags=["hide-input"]
-LOOKS = entries(view, "fig6")
+LOOKS = entries(run, "fig6")
 THREE = [e for e in LOOKS if e.keys["method"] in ("rag", "r2ag", "free")]
 LAYERS = range(1, 33)
 heat(
@@ -265,8 +264,8 @@ curve(
 # %% tags=["hide-input"]
 PLAIN = {e.keys["dataset"]: e.cell for e in LOOKS if e.keys["method"] == "rag" and at_hand(e.cell)}
 gap = []
-for name, lists in gold_signals.rank_cells(PLAIN.values(), view.workshop, run.n_lists).items():
-    lines = view.results.lines(PLAIN[name]) or ()
+for name, lists in gold_signals.rank_cells(PLAIN.values(), run.workshop, run.n_lists).items():
+    lines = run.results.lines(PLAIN[name]) or ()
     lists, signals = gold_signals.attention_signals(lists, lines)
     bases = gold_signals.BARE, gold_signals.READER, gold_signals.RETRIEVER
     for signal, area, *more in gold_signals.areas(signals, lists, *bases):
@@ -296,7 +295,7 @@ Table(
 # %% tags=["hide-input"]
 STEERED = ["rag", "r2ag", "shuffled_test", "exchanged", "free", "exchanged_free"]
 table(
-    entries(view, "controls", method=STEERED),
+    entries(run, "controls", method=STEERED),
     {
         "data set": key("dataset"),
         "methods": compared(),
@@ -313,7 +312,7 @@ table(
 # ### Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("fig6")
+run.live("fig6")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -327,10 +326,10 @@ view.live("fig6")
 # hidden states, which hold more than what attention takes from them, is not made.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these. They decide no claim, and are corrected for their number. Those of r2ag.c30
@@ -341,7 +340,7 @@ view.changed(CLAIMS)
 # embedding says, nothing shows.
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

@@ -44,26 +44,19 @@ from collections import Counter
 
 import torch
 
-from rag_repro.book_folders import here
 from rag_repro.lm import hub
 from rag_repro.lm.former import R2Former
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, key, label, level, mean, percent, table
-from rag_repro.show.chapter import Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
 from rag_repro.study import clock, timed_runs
 
-run = chapter(
-    "45_r2ag_latency",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-view = Chapter("r2ag", run, here().root, exhibits=("latency",), folded=["paper"])
+run = chapter("45_r2ag_latency", globals(), "r2ag", exhibits=("latency",), folded=["paper"])
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown] tags=["claims"]
 # ## What the paper claims
@@ -73,7 +66,7 @@ view.source_note
 
 # %% tags=["remove-input"]
 CLAIMS = [f"r2ag.{name}" for name in ("c33", "c34", "c38")]
-view.statements(CLAIMS)
+run.statements(CLAIMS)
 
 # %% [markdown] tags=["symbols"]
 # ## Symbols
@@ -147,8 +140,8 @@ Table(
 # the features:
 
 # %% tags=["hide-input"]
-ONE = view.cell("latency", method="r2ag_first", dataset="world-B-10")
-line = view.results.lines(ONE)[0]
+ONE = run.cell("latency", method="r2ag_first", dataset="world-B-10")
+line = run.results.lines(ONE)[0]
 turn = line["turns"][0]
 CALLS = {
     "reader": "the reader writes",
@@ -193,7 +186,7 @@ COLUMNS = {
     "in the reader, %": percent("seconds_reader"),
     "encoding, ms": mean("seconds_encoder", scale=1000),
 }
-first = entries(view, "latency", method=[*FIRST], dataset="world-B-10")
+first = entries(run, "latency", method=[*FIRST], dataset="world-B-10")
 table(first, COLUMNS, "Time to the first token, in % of plain RAG's", "tab-first")
 
 # %% [markdown]
@@ -203,9 +196,9 @@ table(first, COLUMNS, "Time to the first token, in % of plain RAG's", "tab-first
 # By the number of passages. The dashed line is the paper's number:
 
 # %% tags=["remove-input"]
-PRINTED = float(view.paper.printed("latency")[0]["value"])
+PRINTED = float(run.paper.printed("latency")[0]["value"])
 curve(
-    entries(view, "latency", method=[*FIRST], dataset="world-B-20"),
+    entries(run, "latency", method=[*FIRST], dataset="world-B-20"),
     "k",
     {"all in all": percent("seconds"), "in the reader": percent("seconds_reader")},
     reference=100 + PRINTED,
@@ -225,7 +218,7 @@ curve(
 
 # %% tags=["remove-input"]
 RIVALS = ("rag_first", "r2ag_first", *AHEAD)
-ahead = entries(view, "latency", method=[*RIVALS], dataset="world-B-10")
+ahead = entries(run, "latency", method=[*RIVALS], dataset="world-B-10")
 table(ahead, COLUMNS, "Time to the first token, of rivals", "tab-rivals")
 
 # %% [markdown]
@@ -233,7 +226,7 @@ table(ahead, COLUMNS, "Time to the first token, of rivals", "tab-rivals")
 # R²AG only the means say so:
 
 # %% tags=["remove-input"]
-whole = [e for e in entries(view, "latency") if not e.keys["method"].endswith("_first")]
+whole = [e for e in entries(run, "latency") if not e.keys["method"].endswith("_first")]
 table(whole, COLUMNS, "Time for whole answers, in % of plain RAG's", "tab-whole")
 
 # %% [markdown]
@@ -242,7 +235,7 @@ table(whole, COLUMNS, "Time for whole answers, in % of plain RAG's", "tab-whole"
 # Times cannot be repeated to the digit; answers can.
 
 # %% tags=["remove-input"]
-view.live("latency")
+run.live("latency")
 
 # %% [markdown] tags=["verdict"]
 # ## Verdicts
@@ -252,17 +245,17 @@ view.live("latency")
 # between no change and twice as much.
 
 # %% tags=["remove-input"]
-view.claims(CLAIMS)
+run.claims(CLAIMS)
 
 # %% tags=["remove-input"]
-view.changed(CLAIMS)
+run.changed(CLAIMS)
 
 # %% [markdown]
 # Contrasts beside these, whole answers and the former alone among them. They decide no claim, and
 # are corrected for their number:
 
 # %% tags=["remove-input"]
-view.asides(CLAIMS)
+run.asides(CLAIMS)
 
 # %% [markdown] tags=["deviations"]
 # ## Deviations from the paper

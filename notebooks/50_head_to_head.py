@@ -39,22 +39,14 @@ batch_size = 8  # questions in flight at once
 # %% tags=["hide-input"]
 from IPython.display import display
 
-from rag_repro.book_folders import here
 from rag_repro.publish import chapter
 from rag_repro.show import answered_by_all, entries, frontier, level
-from rag_repro.show.chapter import Chapter
 
-run = chapter(
-    "50_head_to_head",
-    globals(),
-    tier=("all", "testbed", "public"),
-    n_questions=range(1, 10_000_001),
-)
-view = Chapter("together", run, here().root, exhibits=("head", "kinds", "readers"))
+run = chapter("50_head_to_head", globals(), "together", exhibits=("head", "kinds", "readers"))
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown]
 # ## The ground
@@ -87,7 +79,7 @@ view.source_note
 # Can the readers read at all? Passages must help by 15 points:
 
 # %% tags=["remove-input"]
-view.table("readers", view.rows("readers"), name="tab-can-read")
+run.table("readers", run.rows("readers"), name="tab-can-read")
 
 # %% [markdown]
 # The thresholds were chosen by so few questions that one of them is 5 to 7 points; of equals the one with
@@ -102,7 +94,7 @@ view.table("readers", view.rows("readers"), name="tab-can-read")
 
 # %% tags=["remove-input"]
 QUALITY = ["em", "f1", "recall", "all_gold", "unparsed"]
-for page in view.tables("head", view.rows("head", metric=QUALITY), "tab-head"):
+for page in run.tables("head", run.rows("head", metric=QUALITY), "tab-head"):
     display(page)
 
 # %% [markdown]
@@ -115,7 +107,7 @@ for page in view.tables("head", view.rows("head", metric=QUALITY), "tab-head"):
 
 # %% tags=["remove-input"]
 COSTS = ["retrievals", "reader_calls", "passes", "pairs", "new_tokens", "prompt_tokens", "passages"]
-for page in view.tables("head", view.rows("head", metric=COSTS), "tab-costs"):
+for page in run.tables("head", run.rows("head", metric=COSTS), "tab-costs"):
     display(page)
 
 # %% [markdown]
@@ -125,7 +117,7 @@ for page in view.tables("head", view.rows("head", metric=COSTS), "tab-costs"):
 # the questions that all methods shown have answered.
 
 # %% tags=["remove-input"]
-points = entries(view, "head", role="primary")
+points = entries(run, "head", role="primary")
 same = answered_by_all(points)
 for cost, words in {
     "passes": "passes of readers",
@@ -148,10 +140,10 @@ for cost, words in {
 # Of fewer than twenty questions an interval says little, and the kind is left out.
 
 # %% tags=["remove-input"]
-for shown in view.tiers():
-    kinds = [row for row in view.rows("kinds", shown, metric="em") if row.ours and row.ours.n >= 20]
+for shown in run.tiers():
+    kinds = [row for row in run.rows("kinds", shown, metric="em") if row.ours and row.ours.n >= 20]
     if kinds:
-        display(view.table("kinds", kinds, name=f"tab-kinds-{shown}"))
+        display(run.table("kinds", kinds, name=f"tab-kinds-{shown}"))
 
 # %% [markdown]
 # ## Time
@@ -160,11 +152,11 @@ for shown in view.tiers():
 # its answer with nothing remembered of the others'.
 
 # %% tags=["remove-input"]
-for page in view.tables("time", view.rows("time", metric=["seconds"]), "tab-time"):
+for page in run.tables("time", run.rows("time", metric=["seconds"]), "tab-time"):
     display(page)
 
 # %% tags=["remove-input"]
-timed = entries(view, "time")
+timed = entries(run, "time")
 same = answered_by_all(timed)
 frontier(
     timed,
@@ -178,7 +170,7 @@ frontier(
 # ## Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("head")
+run.live("head")
 
 # %% [markdown]
 # ## How this could fool us

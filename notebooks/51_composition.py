@@ -35,35 +35,31 @@ batch_size = 8  # questions in flight at once
 
 # %% tags=["hide-input"]
 from rag_repro.analysis import factorial
-from rag_repro.book_folders import here
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
 from rag_repro.evaluation.power import mde_of
 from rag_repro.methods import composed
 from rag_repro.publish import chapter
 from rag_repro.show import missing
-from rag_repro.show.chapter import MOVING, Chapter, Listing
+from rag_repro.show.chapter import Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import number, within
 
+# On other ground there is nothing to confirm.
 run = chapter(
     "51_composition",
     globals(),
+    "together",
+    exhibits=("composition", "confirmation", "readers"),
+    elsewhere=("composition", "readers"),
     tier=("all", "testbed"),
-    n_questions=range(1, 10_000_001),
 )
-SHOWN = ("composition", "confirmation", "readers")
-# On other ground there is nothing to confirm.
-moved = MOVING & set(run.changed)
-view = Chapter(
-    "together", run, here().root, exhibits=("composition", "readers") if moved else SHOWN
-)
-HALF, HEAD = view.paper.exhibit("composition"), view.paper.exhibit("head")
+HALF, HEAD = run.paper.exhibit("composition"), run.paper.exhibit("head")
 run
 
 # %% tags=["remove-input"]
-view.source_note
+run.source_note
 
 # %% [markdown]
 # ## Four methods in one
@@ -92,9 +88,9 @@ Listing(composed.composed, composed.stages)
 # question depend on those before it.
 
 # %% tags=["remove-input"]
-view.table(
+run.table(
     "composition",
-    view.rows("composition", metric=["em", "f1", "recall", "passages", "unparsed"]),
+    run.rows("composition", metric=["em", "f1", "recall", "passages", "unparsed"]),
     name="tab-composition",
 )
 
@@ -122,12 +118,12 @@ SETS = dict.fromkeys(cell.keys["dataset"] for cell in HALF.cells())
 
 def scores_of(exhibit, dataset, metric):
     cells = [cell for cell in exhibit.cells() if cell.keys["dataset"] == dataset]
-    return {cell.keys["method"]: view.results.scores(cell, metric) for cell in cells}
+    return {cell.keys["method"]: run.results.scores(cell, metric) for cell in cells}
 
 
 def shown(head, body, caption, name):
     if not body:
-        return missing.note(HALF.cells(), view.results, caption)
+        return missing.note(HALF.cells(), run.results, caption)
     return Table(head, body, caption, name)
 
 
@@ -190,14 +186,14 @@ shown(
 # world's questions had been asked without passages and with gold ones, for chapter 10.)
 
 # %% tags=["remove-input"]
-fresh = view.rows("confirmation", metric=["em", "f1", "recall", "passages", "retrievals"])
-view.whole_table("confirmation", fresh, "tab-confirmation")
+fresh = run.rows("confirmation", metric=["em", "f1", "recall", "passages", "retrievals"])
+run.whole_table("confirmation", fresh, "tab-confirmation")
 
 # %% [markdown]
 # ## Asked again, just now
 
 # %% tags=["remove-input"]
-view.live("composition")
+run.live("composition")
 
 # %% [markdown]
 # ## How this could fool us

@@ -35,7 +35,7 @@ class ParameterError(ValueError):
 Rule = tuple | type | range | re.Pattern
 
 HOUSE_RULES: Mapping[str, Rule] = {
-    "tier": ("testbed", "public", "paper"),
+    "tier": ("all", "testbed", "public"),
     "dataset": str,
     "reader": str,
     "retriever": str,
@@ -139,15 +139,27 @@ def _comments(text: str) -> dict[tuple[int, bool], str]:
 # ------------------------------------------------------------------- the guard
 
 
-def chapter(name: str, namespace: MutableMapping[str, Any], **rules: Rule) -> Any:
-    """The chapter's parameters, checked and frozen; call it as
-    `run = chapter("11_drrag_recall", globals())` in the cell after them.
+def chapter(
+    name: str,
+    namespace: MutableMapping[str, Any],
+    paper: str | None = None,
+    /,
+    *,
+    exhibits: Sequence[str] = (),
+    elsewhere: Sequence[str] = (),
+    folded: Sequence[str] = (),
+    **rules: Rule,
+) -> Any:
+    """The chapter's parameters, checked and frozen; with a paper also what it shows of it.
 
+    Call it in the cell after them:
+    `run = chapter("11_drrag_recall", globals(), "drrag", exhibits=("table5", "roles"))`.
     `namespace` is the notebook's `globals()`. `rules` add to the house's rules
     and to the type of each default: a tuple of choices, a type, a range, or a
     compiled pattern; where the default is a list they hold for its items. The
-    result has an attribute per parameter, and `changed`: the names of those
-    that differ from their defaults, in order. Raises ParameterError.
+    result has an attribute per parameter, and is with a paper a `show.chapter.Chapter`
+    (`exhibits`, `elsewhere`, `folded` as there); without one it has `changed`: the names of
+    those that differ from their defaults, in order. Raises ParameterError.
     """
     declared = parameters(name)
     for rule in rules:
@@ -162,7 +174,12 @@ def chapter(name: str, namespace: MutableMapping[str, Any], **rules: Rule) -> An
             raise ParameterError(f"{name}: {one.name!r} is not set; run the parameters cell first")
         rule = rules.get(one.name, HOUSE_RULES.get(one.name, type(one.default)))
         values[one.name] = _checked(one, namespace[one.name], rule, name)
-    return _freeze(values, declared)
+    run = _freeze(values, declared)
+    if paper is None:
+        return run
+    from rag_repro.show.chapter import Chapter
+
+    return Chapter(paper, run, here().root, exhibits=exhibits, elsewhere=elsewhere, folded=folded)
 
 
 def override(
@@ -357,6 +374,6 @@ def _table(run: Any, declared: Mapping[str, Declared]) -> str:
 def guarded_name(source: Path) -> str | None:
     """The name under which a chapter calls `chapter`; None where it does not."""
     match _guard(source):
-        case ast.Call(args=[ast.Constant(value=name), ast.Call(func=ast.Name(id="globals"))]):
+        case ast.Call(args=[ast.Constant(value=name), ast.Call(func=ast.Name(id="globals")), *_]):
             return name
     return None

@@ -41,11 +41,12 @@ n_questions: of fewer questions the committed records tell as well."""
 
 
 class Chapter:
-    """One chapter's view of its paper.
+    """One chapter's view of its paper, and its parameters as attributes.
 
-    run: the chapter's parameters (`publish.chapter`). exhibits: the keys of those that it shows.
-    methods: only these rows of them; none: all. folded: tiers that show nothing, but how to run
-    them, until they have a record.
+    run: the parameters (`publish.chapter`); one that is called `methods` picks rows. exhibits: the
+    keys of those that it shows. elsewhere: those of them that are run where a parameter moves the
+    conditions; none: all. folded: tiers that show nothing, but how to run them, until they have a
+    record.
     """
 
     def __init__(
@@ -55,14 +56,15 @@ class Chapter:
         root: Path,
         *,
         exhibits: Sequence[str],
-        methods: Sequence[str] = (),
+        elsewhere: Sequence[str] = (),
         folded: Sequence[str] = (),
     ):
-        self.run, self.shown, self.folded = run, tuple(exhibits), tuple(folded)
+        self.run, self.folded = run, tuple(folded)
         self.moved = tuple(name for name in run.changed if name in MOVING)
+        self.shown = tuple(elsewhere if self.moved and elsewhere else exhibits)
         self.paper = papers.load(paper)
-        if methods:
-            self.paper = only(self.paper, exhibits, methods)
+        if methods := getattr(run, "methods", ()):
+            self.paper = only(self.paper, self.shown, methods)
         self.workshop = Workshop(device=run.device, batch_size=run.batch_size)
         self.folder = root / "results" / "records"
         if self.moved or run.n_questions:
@@ -73,6 +75,17 @@ class Chapter:
         self.results = Results(self.folder)
         self._rows: dict[tuple[str, str | None], list[Row]] = {}
         self._judged: dict[str, dict[str, judge.Judged]] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "run":  # not there yet
+            raise AttributeError(name)
+        return getattr(self.run, name)
+
+    def _repr_html_(self) -> str:
+        return self.run._repr_html_()
+
+    def __repr__(self) -> str:
+        return repr(self.run)
 
     def _moved(self) -> Paper:
         run = self.run

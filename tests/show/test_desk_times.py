@@ -43,8 +43,8 @@ def desk(tmp_path, monkeypatch):
     papers.load.cache_clear()
 
     def make(methods=(), **given):
-        run = SimpleNamespace(**DEFAULTS | given, changed=tuple(given))
-        return Chapter("mini", run, tmp_path, exhibits=("fig3",), methods=methods)
+        run = SimpleNamespace(**DEFAULTS | given, changed=tuple(given), methods=methods)
+        return Chapter("mini", run, tmp_path, exhibits=("fig3",))
 
     yield make
     papers.load.cache_clear()

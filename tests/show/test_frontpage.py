@@ -113,12 +113,13 @@ def test_tests_that_are_registered_and_those_that_are_refused_stand_below(book):
     assert "registered" not in frontpage.text(Results(book.records), book.root, known)
     held = {
         "tests": [{"claim": "mini.c01", "tier": "testbed"}],
-        "refused": {"mini.c02/testbed": "."},
+        "refused": {"mini.c02/testbed": ".", "mini.c03/testbed": ".", "mini.c04/testbed": "."},
     }
     (book.records.parent / "registration.yaml").write_text(yaml.safe_dump(held))
     told = frontpage.text(Results(book.records), book.root, known)
     assert "1 test of these claims is registered" in told
-    assert "None of them was run so far. Of mini.c02 no record could decide" in told
+    assert "None of them was run so far. No test is registered for " in told
+    assert "for mini.c02, mini.c03 and mini.c04: what was trained" in told
     ran = [r | {"state": "confirmed"} for r in known]
     told = frontpage.text(Results(book.records), book.root, ran)
     assert re.search(r"\d of them was run so far", told)
