@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_repro.evaluation import metrics as known_metrics
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.methods import systems
 from rag_repro.plain import fits, hints, shortened
 from rag_repro.quick import workshop

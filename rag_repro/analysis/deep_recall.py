@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.evaluation.statistics import Interval, percent_interval
+from rag_repro.evaluation.intervals import Interval
+from rag_repro.evaluation.ratios import percent_interval
 
 
 def recall_at(

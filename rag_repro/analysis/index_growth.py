@@ -12,7 +12,7 @@ from math import floor, log10, sqrt
 
 import numpy as np
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.study.growth import Growth, Size
 
 SPAN = 100

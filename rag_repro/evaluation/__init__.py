@@ -1,1 +1,1 @@
-"""Evaluation: `metrics` (what an answer is worth), `statistics` (how sure), `verdicts`."""
+"""Evaluation: `metrics` (what an answer is worth), `intervals` (how sure), `verdicts`."""

@@ -24,8 +24,8 @@ from rag_repro.data.titles import word
 from rag_repro.evaluation.calibration import Judgements
 from rag_repro.evaluation.intervals import Interval
 from rag_repro.evaluation.pair_metrics import BOTH
+from rag_repro.evaluation.ratios import percent_interval
 from rag_repro.evaluation.resampling import new_generator
-from rag_repro.evaluation.statistics import percent_interval
 from rag_repro.evaluation.verdicts import NOT_RUN
 from rag_repro.show import missing
 from rag_repro.show.chapter import Chapter

@@ -13,7 +13,7 @@ from typing import Any
 
 from rag_repro.data.titles import word
 from rag_repro.evaluation import metrics
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.evaluation.verdicts import NOT_RUN, READER_TOO_WEAK
 from rag_repro.show.picture import Download, csv_text
 from rag_repro.show.table import Table, Under, github

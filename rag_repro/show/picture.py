@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.show.escape import as_html, seen
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 
 
 def number(value: float | None, digits: int = 2) -> str:

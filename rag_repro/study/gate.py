@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from rag_repro.evaluation import metrics, statistics, verdicts
+from rag_repro.evaluation import metrics, verdicts
+from rag_repro.evaluation.resampling import combine
 from rag_repro.evaluation.verdicts import Verdict
 from rag_repro.study import names as known
 from rag_repro.study import outcomes
@@ -160,7 +161,7 @@ def _gained(
                     f"{where}: no question of a kind that decides tells {metric} of {name}"
                 )
             continue
-        interval = statistics.combine(drawn).interval().shifted(-(proof.level or 0))
+        interval = combine(drawn).interval().shifted(-(proof.level or 0))
         of = proof.examples or "questions"
         if (n := _examples(proof, pairs, each, results) or interval.n) < HELD_OUT:
             return verdicts.not_judged(

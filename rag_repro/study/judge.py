@@ -9,8 +9,9 @@ from typing import Any
 
 from rag_repro.data.splits import CHOSEN_ON
 from rag_repro.data.titles import word
-from rag_repro.evaluation import statistics, verdicts
-from rag_repro.evaluation.statistics import Interval, Resampled
+from rag_repro.evaluation import verdicts
+from rag_repro.evaluation.intervals import Interval, Resampled
+from rag_repro.evaluation.resampling import combine
 from rag_repro.evaluation.verdicts import Verdict
 from rag_repro.study import exhibits, gate, outcomes, trainings
 from rag_repro.study.conditions import TIERS
@@ -205,7 +206,7 @@ def _draw(
             for name, room in rooms.items()
         }
         deltas[MEAN] = outcomes.delta(paper, contrast, [*rooms.values()])
-    mean = statistics.combine(drawn, families=families)
+    mean = combine(drawn, families=families)
     return Drawn(mean, each, weak, ungated, tuple(aside), deltas=deltas)
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from rag_repro.evaluation import metrics, statistics, verdicts
+from rag_repro.evaluation import metrics, verdicts
 from rag_repro.evaluation.heuristics import GUESSED
-from rag_repro.evaluation.statistics import Interval, Resampled
+from rag_repro.evaluation.intervals import Interval, Resampled
+from rag_repro.evaluation.significance import holm_intervals
 from rag_repro.evaluation.verdicts import Verdict
 from rag_repro.study.papers import Cell, Claim, Contrast, Paper
 from rag_repro.study.scores import Keep, Only, Results
@@ -114,7 +115,7 @@ def widened(paper: Paper, drawn: Mapping[tuple[str, int], Drawn | Verdict | str]
                 groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean
                 limits[claim.id, i] = bounds(contrast)
     for group in groups.values():
-        intervals |= statistics.holm_intervals(group, bounds=limits)
+        intervals |= holm_intervals(group, bounds=limits)
     return intervals
 
 
@@ -149,7 +150,7 @@ def corrected(claim: Claim, drawn: Mapping, tier: str) -> dict[tuple[str, int], 
         }
         of = refuting if side == "fails" else bounds
         limits = {leaf: of(sized(*leaf)) for leaf in deciding}
-        stern = statistics.holm_intervals(deciding, bounds=limits, size=len(family))
+        stern = holm_intervals(deciding, bounds=limits, size=len(family))
         for (i, name), interval in stern.items():
             made[i][name] = interval
     return {(claim.id, i): replace(drawn[claim.id, i], corrected=one) for i, one in made.items()}

@@ -59,7 +59,7 @@ FRESH: Mapping[str, Sequence[str]] = {
 the fresh worlds were told facts of these."""
 _JUDGING = {
     "study": "gate judge outcomes scores standing trainings",
-    "evaluation": "bootstrap_draws heuristics power ratios resampling significance statistics "
+    "evaluation": "bootstrap_draws heuristics power ratios resampling significance "
     "intervals verdicts",
 }
 """The code that judges: its hash is part of a test's, since who rewrites it changes the verdict."""

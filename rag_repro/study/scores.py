@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.evaluation import metrics, statistics
-from rag_repro.evaluation.resampling import new_generator
-from rag_repro.evaluation.statistics import Resampled
+from rag_repro.evaluation import metrics
+from rag_repro.evaluation.intervals import Resampled
+from rag_repro.evaluation.ratios import resample_ratio
+from rag_repro.evaluation.resampling import new_generator, resample
 from rag_repro.study import manifests, records
 from rag_repro.study.papers import Cell
 from rag_repro.study.sealed import Lines
@@ -400,7 +401,7 @@ def ratio(
         return None
     rng, clusters = new_generator(), pairs[0][0].clusters  # as `_drawn`
     widest = span(metric)
-    drawn = statistics.resample_ratio(
+    drawn = resample_ratio(
         100 * more.mean(0),
         less.mean(0),
         rng=rng,
@@ -435,4 +436,4 @@ def _drawn(
     """Draws of a mean, kept: the tables, figures and verdicts of a page share many."""
     # A fixed seed: the same records give the same interval, wherever they are read.
     rng = new_generator()
-    return statistics.resample(values, rng=rng, clusters=clusters, span=span, signed=signed)
+    return resample(values, rng=rng, clusters=clusters, span=span, signed=signed)

@@ -7,7 +7,7 @@ import pytest
 
 from rag_repro.evaluation import calibration
 from rag_repro.evaluation.calibration import Bin, Judgements
-from rag_repro.evaluation.statistics import StatisticsError
+from rag_repro.evaluation.intervals import StatisticsError
 
 # Question a: positive 0.9, negatives 0.4 and 0.1. Question b: positive 0.4, negative 0.62.
 P = [0.9, 0.4, 0.1, 0.4, 0.62]

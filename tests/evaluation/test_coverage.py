@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rag_repro.evaluation import statistics as st
 from rag_repro.evaluation import verdicts as vd
+from rag_repro.evaluation.resampling import combine, resample
 
 RUNS = 700
 # Three standard errors of a rate of 2.5 % over RUNS: what chance may add.
@@ -41,7 +41,7 @@ def simulate(draw, truth, rng, delta=0.05):
     words = dict.fromkeys(vd.WORDS, 0)
     for _ in range(RUNS):
         values, clusters = draw(rng)
-        iv = st.resample(values, rng=rng, clusters=clusters, draws=1000, span=1.0).interval()
+        iv = resample(values, rng=rng, clusters=clusters, draws=1000, span=1.0).interval()
         covered += iv.lo <= truth + 1e-9 and truth - 1e-9 <= iv.hi
         above += iv.lo > truth + 1e-9
         words[vd.of_difference(iv, delta).word] += 1
@@ -96,8 +96,8 @@ def test_a_mean_over_data_sets_that_share_three_trainings_is_covered(spread):
         parts = []
         for _ in range(3):
             values = seeds + rng.normal(0, 0.3, (1, 35)) + rng.normal(0, 0.25, (3, 35))
-            parts.append(st.resample(values, rng=rng, draws=1000))
-        iv = st.combine(parts).interval()
+            parts.append(resample(values, rng=rng, draws=1000))
+        iv = combine(parts).interval()
         covered += iv.lo <= 0 <= iv.hi
     # Two degrees of freedom are few: 93 to 94 % of 2,000 runs at a tenth.
     assert 0.91 <= covered / runs <= 0.99

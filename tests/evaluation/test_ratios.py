@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from rag_repro.evaluation import statistics
-from rag_repro.evaluation.statistics import StatisticsError, resample, resample_ratio
+from rag_repro.evaluation.intervals import StatisticsError
+from rag_repro.evaluation.ratios import percent_interval, resample_ratio
+from rag_repro.evaluation.resampling import resample
 
 
 def rng():
@@ -17,8 +18,7 @@ def rng():
 
 def test_an_interval_of_shares_stays_within_nought_and_a_hundred():
     never, always = (
-        statistics.percent_interval([value] * 30, rng=np.random.default_rng(0))
-        for value in (False, True)
+        percent_interval([value] * 30, rng=np.random.default_rng(0)) for value in (False, True)
     )
     assert (never.estimate, never.lo) == (0, 0)
     assert 0 < never.hi < 15
@@ -28,8 +28,8 @@ def test_an_interval_of_shares_stays_within_nought_and_a_hundred():
 
 def test_an_interval_of_shares_is_that_of_their_mean_in_points():
     shares = [0, 0.5, 1, 1, 0, 0.25, 1, 0] * 5
-    ours = statistics.percent_interval(shares, rng=np.random.default_rng(3))
-    plain = statistics.resample(shares, rng=np.random.default_rng(3), span=1.0).interval()
+    ours = percent_interval(shares, rng=np.random.default_rng(3))
+    plain = resample(shares, rng=np.random.default_rng(3), span=1.0).interval()
     assert (ours.estimate, ours.lo, ours.hi) == pytest.approx(
         (100 * plain.estimate, 100 * plain.lo, 100 * plain.hi)
     )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from rag_repro.evaluation import verdicts as vd
-from rag_repro.evaluation.statistics import Interval, resample_difference
+from rag_repro.evaluation.intervals import Interval
+from rag_repro.evaluation.resampling import resample_difference
 
 
 def iv(lo, hi, estimate=None, n=100, level=0.95):

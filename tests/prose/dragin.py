@@ -11,8 +11,8 @@ import numpy as np
 
 from rag_repro.analysis import hop_timing
 from rag_repro.evaluation import calibration
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.evaluation.resampling import new_generator
-from rag_repro.evaluation.statistics import Interval
 from rag_repro.methods.dragin import draft_checks
 from rag_repro.show.exhibit_rows import Row
 from rag_repro.study import papers

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.methods.erm4.knowledge_filter import CONTRADICTION, ENTAILMENT, NEUTRAL
 from rag_repro.study import papers
 from rag_repro.study.papers import Cell

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.show import readers
 from rag_repro.show.exhibit_rows import sibling_cell
 from rag_repro.study import manifests, papers

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.lm.hub import card_of
 from rag_repro.show import exhibit_rows, readers
 from rag_repro.show.exhibit_rows import Row

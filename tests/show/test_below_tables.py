@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.show import exhibit_rows
 from rag_repro.show.exhibit_rows import exhibit_table
 from rag_repro.show.missing import Missing

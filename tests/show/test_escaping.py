@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rag_repro
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.publish import frontpage, status, templating
 from rag_repro.publish.parameters import Declared, _freeze
 from rag_repro.schema import (

@@ -12,7 +12,7 @@ import pytest
 
 from rag_repro import data
 from rag_repro.commands import differences, progress
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.evaluation.verdicts import Verdict
 from rag_repro.schema import Gold, Passage, Question
 from rag_repro.schema.dataset import Corpus, Dataset

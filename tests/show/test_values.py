@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_repro.evaluation.statistics import Interval
+from rag_repro.evaluation.intervals import Interval
 from rag_repro.show import values
 from rag_repro.show.picture import Download, csv_text
 

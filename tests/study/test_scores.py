@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rag_repro.evaluation import metrics, statistics
+from rag_repro.evaluation import metrics
+from rag_repro.evaluation.resampling import combine, resample
 from rag_repro.study.records import open_record
 from rag_repro.study.scores import Results, Scores, paired, ratio, resampled, span
 from rag_repro.study.scores import _drawn as kept_draws
@@ -116,9 +117,10 @@ def test_settings_that_share_their_questions_are_averaged_a_question_first():
 def test_the_same_values_are_drawn_once_and_others_anew(monkeypatch):
     kept_draws.cache_clear()
     drawn = []
-    real = statistics.resample
+    real = resample
     monkeypatch.setattr(
-        statistics, "resample", lambda *given, **named: drawn.append(1) or real(*given, **named)
+        "rag_repro.study.scores.resample",
+        lambda *given, **named: drawn.append(1) or real(*given, **named),
     )
     rng = np.random.default_rng(7)
     values = [float(v) for v in rng.choice([0, 50, 100], 40)]
@@ -221,8 +223,8 @@ def test_a_single_unit_allows_all_that_the_metric_can_be():
 
 def test_limits_go_with_the_mean():
     one = resampled(scores([0.0] * 4 + [100.0]), "recall")
-    assert statistics.combine([one, one]).limits == (0.0, 100.0)
-    assert statistics.combine([one] * 3).limits == (0.0, 100.0)  # no gap of a rounding error
+    assert combine([one, one]).limits == (0.0, 100.0)
+    assert combine([one] * 3).limits == (0.0, 100.0)  # no gap of a rounding error
 
 
 def test_a_count_is_not_below_zero_and_a_difference_of_counts_may_be():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rag_repro.evaluation import statistics
+from rag_repro.evaluation.resampling import combine
 from rag_repro.study.scores import Scores, hangs_on_one, paired
 from rag_repro.study.trainings import between_training_sd
 
@@ -118,7 +118,7 @@ def test_the_same_weights_borrow_nothing():
 def test_one_training_is_the_same_on_all_data_sets():
     """It does not average out over them, as questions do."""
     drawn = paired([(scores({0: NOISE}, "ours", 3.0), plain(ZERO))], "acc_line")
-    assert statistics.combine([drawn] * 3).borrowed == {"ours": pytest.approx(3)}
+    assert combine([drawn] * 3).borrowed == {"ours": pytest.approx(3)}
 
 
 @pytest.mark.parametrize(("spread", "least", "most"), [(0.0, 0.0, 0.85), (5.0, 0.93, 0.975)])
