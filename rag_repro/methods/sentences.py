@@ -19,24 +19,23 @@ class Sentences:
     name: str
     split: Callable[[str], Iterable[str]]
 
+    def in_text(self, text: str) -> list[str]:
+        """The sentences that say something, in order, each as it stands in the text."""
+        return [one for one in self.split(text) if any(c.isalnum() for c in one)]
+
     def first(self, text: str) -> tuple[str, int]:
         """The first sentence that says something, and the character behind it.
 
         Without any: "" and the text's length. White space in it becomes single blanks.
         """
-        sentence = next(self._said(text), None)
-        if sentence is None:
+        if not (found := self.in_text(text)):
             return "", len(text)
+        sentence = found[0].strip()
         return " ".join(sentence.split()), text.index(sentence) + len(sentence)
 
     def until_first(self) -> Until:
         """Stop rule: a second sentence has begun, so that the first is complete."""
-        return Until(f"first sentence by {self.name}", lambda text: len(list(self._said(text))) > 1)
-
-    def _said(self, text: str):
-        for sentence in self.split(text):
-            if any(c.isalnum() for c in sentence):
-                yield sentence.strip()
+        return Until(f"first sentence by {self.name}", lambda text: len(self.in_text(text)) > 1)
 
 
 ENGLISH = Sentences("spaCy's rules for English", lambda text: splitter.english()(text))

@@ -57,6 +57,14 @@ def test_a_passage_above_the_upper_threshold_is_refined_and_read_alone():
     assert got.cost.scored == 8
 
 
+def test_blank_lines_behind_a_text_are_no_strip():
+    text = "\n\nGlass Harbour is a film.\n\n  \n\nIlvo Brannek directed it.\n\n"
+    got, _, evaluator = answer(passages=(type(FILM)("spaced", "", text),), strip=1, n_strips=3)
+    strips = [strip.strip() for _, strip in evaluator.asked[0][1:]]
+    assert strips == ["Glass Harbour is a film.", "Ilvo Brannek directed it."]
+    assert compressed(got)["strips"] == 2
+
+
 def test_strips_stand_in_the_order_of_their_scores():
     # The last passage's first sentence has three of the question's words, its second one;
     # of those with none the first in the text.

@@ -67,6 +67,13 @@ def test_a_better_sentence_that_comes_later_stays_behind():
     assert event["texts"] == ["Ilvo Brannek directed it. Glass Harbour is a film."]
 
 
+def test_blank_lines_behind_a_text_are_no_sentence():
+    text = "\n\nGlass Harbour is a film.\n\n \n\nIlvo Brannek directed it.\n\n"
+    got, _, encoder = answer(passages=(type(FILM)("spaced", "", text),), n_sentences=2)
+    assert [one.strip() for one in encoder.asked[0][1:]] == BEST.replace(". ", ".|").split("|")
+    assert len(compressed(got)["scores"]) == 2
+
+
 def test_swapping_the_question_changes_what_stays():
     texts = [compressed(answer(q, n_sentences=1)[0])["texts"] for q in (QUESTION, OTHER)]
     assert texts == [["Glass Harbour is a film."], ["He was born in Sarrow."]]

@@ -220,7 +220,7 @@ def extract(
     question: Question, hits: Sequence[Hit], settings: RecompSettings, sentences: Sentences
 ):
     """The best sentences of all passages as one text, and the trace's event."""
-    found = [(hit.passage, s) for hit in hits for s in sentences.split(hit.passage.text)]
+    found = [(hit.passage, s) for hit in hits for s in sentences.in_text(hit.passage.text)]
     texts = [f"{p.title}: {s}" if settings.titled else s for p, s in found]
     scores = np.zeros(0)
     if texts:
@@ -328,7 +328,7 @@ def strips_of(hit: Hit, settings: CragSettings, sentences: Sentences) -> list[tu
     name, text = hit.passage.id, hit.passage.text
     if settings.strip is None:
         return [(name, text)]
-    said = sentences.split(text)
+    said = sentences.in_text(text)
     starts = range(0, len(said), settings.strip)
     return [(name, " ".join(said[i : i + settings.strip])) for i in starts]
 
