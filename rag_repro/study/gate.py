@@ -170,6 +170,11 @@ def _gained(
             )
         if interval.lo <= 0:
             above = proof.against or (proof.level and f"{proof.level:g}") or "that without it"
+            if proof.parts:  # cells of others show it
+                more, less = (
+                    paper.exhibits[proof.exhibit].methods[c.keys["method"]] for c in pairs[0]
+                )
+                metric, above = f"{metric} of {more.label}", less.label
             return verdicts.not_judged(
                 f"{name} is not seen to do its work: {where}, {metric} above "
                 f"{above}: {interval.estimate:.1f} "

@@ -334,7 +334,9 @@ def test_a_registered_former_must_be_helped_by_labels_more_than_tokens_that_are_
         own = registration.moved(Registration(claim, "testbed"))
         [judged] = registration.judge(own, "testbed", results, {claim})
         assert judged.verdict.word == "not judged"
-        assert "r2ag-mixed is not seen to do its work" in judged.verdict.reason
+        told = "r2ag-mixed is not seen to do its work: r2ag.proof, world-A-10, log_likelihood of "
+        told += "R²AG, labels as features, 360 lists above learnable tokens, 360 lists: -1.1 ["
+        assert told in judged.verdict.reason
 
 
 def test_controls_are_recorded():
