@@ -560,7 +560,7 @@ HELD_OUT = """  before:
             80,
             "not judged",
             "r2ag-mixed is not seen to do its work: answers.before, nq, recall "
-            "above that without it: 0.0",
+            "of Gold above Ones: 0.0",
         ),
     ],
 )
