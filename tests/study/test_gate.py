@@ -560,7 +560,7 @@ HELD_OUT = """  before:
             80,
             "not judged",
             "r2ag-mixed is not seen to do its work: answers.before, nq, recall "
-            "of Gold above Ones: 0.0",
+            "of Labels above Ones: 0.0",
         ),
     ],
 )
