@@ -34,8 +34,12 @@ def problems(paper: Paper) -> Iterator[str]:
     for problem in _of_gate(paper):
         yield f"{paper.name}/paper.yaml, gate: {problem}"
     rows = {name for exhibit in paper.exhibits.values() for name in exhibit.methods}
-    for problem in _unknown("row", paper.ground.settings, rows):
-        yield f"{paper.name}/paper.yaml, ground: {problem}"
+    sets = {cell.keys["dataset"] for exhibit in paper.exhibits.values() for cell in exhibit.cells()}
+    for problem in _unknown("data set", paper.public, sets):
+        yield f"{paper.name}/paper.yaml, public: {problem}"
+    for ground in (paper.ground, *paper.public.values()):
+        for problem in _unknown("row", ground.settings, rows):
+            yield f"{paper.name}/paper.yaml, ground: {problem}"
     for number, proof in enumerate((*paper.proofs, *paper.ground.proofs), start=1):
         for problem in _of_proof(paper, proof):
             yield f"{paper.name}/paper.yaml, proof {number}: {problem}"

@@ -211,11 +211,13 @@ class Proof:
 
 @dataclass(frozen=True)
 class Ground:
-    """What a registered test on the fresh worlds has in place of what its grids name.
+    """What a registered test has in place of what its grids name: on the fresh worlds, or on a
+    public data set.
 
     n, kinds: how many questions answers are asked of, on each world (all, where it has fewer), and
     of which kinds. timed: how many are timed, each so often (repeats). settings: row -> values
-    that were chosen on world Z, as {"dragin": {"threshold": 0.1}}. proofs: beside the paper's.
+    that were chosen on other questions, as {"dragin": {"threshold": 0.1}}. proofs: beside the
+    paper's.
     """
 
     n: int | None = None
@@ -247,7 +249,7 @@ class Paper:
     gate: where its readers are tried; needed by claims about answers. proofs: of what else
     is trained. legend: what short forms in its claims' numbers stand for. kinds: the kinds of
     question that the paper's data have, by our data set (a shell pattern); of one that is not
-    named, all. ground: of registered tests.
+    named, all. ground: of registered tests on fresh worlds. public: data set -> of those on it.
     """
 
     name: str
@@ -262,6 +264,7 @@ class Paper:
     legend: str = ""
     kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     ground: Ground = Ground()
+    public: Mapping[str, Ground] = field(default_factory=dict)
 
     def exhibit(self, key: str) -> Exhibit:
         """The exhibit by its key. Raises StudyError with the nearest one."""

@@ -178,23 +178,24 @@ def moved(test: Registration) -> Paper:
 
 
 def _moved(grid: Grid, test: Registration, paper: Paper, exhibit: Exhibit) -> Iterator[Grid]:
-    """The grid on the test's ground: one per fresh world, since its settings may name the world."""
+    """The grid on the test's ground: one per data set, and per fresh world in its place, since
+    settings may name the world."""
     if grid.tier != test.tier:
         yield grid
         return
     if grid.split == "test":
         grid = replace(grid, split=test.split)
-    if test.tier != "testbed":
-        yield grid
-        return
-    rows = [grid]
-    if grid.split == test.split:
-        is_gate = paper.gate is not None and exhibit is paper.exhibits[paper.gate.exhibit]
-        rows = paper.ground.put(grid, timed=bool(exhibit.timed), gate=is_gate)
+    is_gate = paper.gate is not None and exhibit is paper.exhibits[paper.gate.exhibit]
     made: list[Grid] = []
-    for row, dataset, world in itertools.product(rows, grid.datasets, range(len(FRESH_WORLDS))):
-        each = {old: new[world : world + 1] or new[:1] for old, new in FRESH.items()}
-        made.append(_put(replace(row, datasets=(dataset,)), each))
+    for dataset in grid.datasets:
+        ground = paper.ground if test.tier == "testbed" else paper.public.get(dataset)
+        rows = [replace(grid, datasets=(dataset,))]
+        if ground and grid.split == test.split:
+            rows = ground.put(rows[0], timed=bool(exhibit.timed), gate=is_gate)
+        for row, world in itertools.product(rows, range(len(FRESH_WORLDS))):
+            moves = FRESH if test.tier == "testbed" else {}
+            each = {old: new[world : world + 1] or new[:1] for old, new in moves.items()}
+            made.append(_put(row, each))
     yield from (one for i, one in enumerate(made) if one.datasets and one not in made[:i])
 
 
