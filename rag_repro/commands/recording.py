@@ -305,7 +305,8 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def registration(arguments: argparse.Namespace) -> int:
     """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
-    record yet; those of the testbed on worlds E and F. --check recomputes every hash."""
+    record yet or was refused; those of the testbed on worlds E and F. --check recomputes every
+    hash."""
     from rag_repro.book_folders import here
     from rag_repro.study import manifests, registration
     from rag_repro.study.conditions import TIERS

@@ -53,7 +53,8 @@ class Contrast:
     to answer something with the gold passages, and no more. premise: what has
     to be so for the others to test the claim at all; where it fails the claim is not judged.
     control: what has to be so besides for the claim to hold, since the effect would have another
-    cause without it; the claim does not fail by it, and a registered test records it as well.
+    cause without it; the claim does not fail by it. shown: what decides nothing. A registered test
+    records both of these.
     """
 
     metric: str
@@ -72,6 +73,7 @@ class Contrast:
     gated: bool = True
     premise: bool = False
     control: bool = False
+    shown: bool = False
     where: Mapping[str, Any] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     among: Mapping[str, Literal["higher", "lower", "same", "found"]] = field(default_factory=dict)
@@ -101,9 +103,9 @@ class Contrast:
             raise StudyError("both_read is about a second reader; a side `less` is needed")
         if self.premise and self.role != "primary":
             raise StudyError("a premise is primary: where it fails, nothing else decides the claim")
-        if self.control and self.role == "primary":
+        if (self.control or self.shown) and self.role == "primary":
             raise StudyError(
-                "a control is secondary: a claim cannot hold without it, or fail by it"
+                "what is a control, or shown, is secondary: a claim does not fail by it"
             )
         if self.among and self.less is None:
             raise StudyError("among compares two sides; a side `less` is needed")

@@ -160,7 +160,7 @@ def moved(test: Registration) -> Paper:
     """
     paper = papers.load(test.claim.split(".")[0])
     claim = paper.claim(test.claim)
-    kept = tuple(c for c in claim.contrasts if c.role == "primary" or c.control)
+    kept = tuple(c for c in claim.contrasts if c.role == "primary" or c.control or c.shown)
     made = replace(
         paper,
         claims=(replace(claim, contrasts=kept or claim.contrasts),),
