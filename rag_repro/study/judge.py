@@ -76,7 +76,7 @@ def judge(
 ) -> list[Judged]:
     """Every claim of the paper at one tier, in the order of its file.
 
-    Primary contrasts keep their 95 % intervals; the secondary ones of each
+    Primary contrasts and controls keep their 95 % intervals; the other secondary ones of each
     exhibit are corrected together (Holm). registered: ids of the claims whose tests were fixed
     before their records: these use exactly the first n questions that each grid names, and are not
     run until all are there. All others are exploratory and use every recorded question that both
@@ -330,13 +330,18 @@ def _judge_claim(claim: Claim, tier: str, drawn, widened) -> Judged:
 
 
 def _controlled(verdict: Verdict, parts: Iterable[Part]) -> Verdict:
-    """The verdict; `inconclusive` where it holds and a control does not, which would explain it."""
-    tied = [p for p in parts if p.contrast.control and not p.verdict.holds]
-    if not (verdict.holds and tied):
+    """The verdict; `inconclusive` where it holds and a control does not, which would explain it.
+
+    One that no record could decide at this tier is named and keeps nothing back.
+    """
+    lacking = [p for p in parts if p.contrast.control and not p.verdict.holds]
+    if not (verdict.holds and lacking):
         return verdict
-    named = "; ".join(f"{p.contrast.label} ({p.verdict.word})" for p in tied)
-    told = f"{verdict.reason}, but not its controls: {named}"
-    return replace(verdict, word=verdicts.INCONCLUSIVE, reason=told)
+    named = "; ".join(f"{p.contrast.label} ({p.verdict.word})" for p in lacking)
+    told = replace(verdict, reason=f"{verdict.reason}, but not its controls: {named}")
+    if all(p.verdict.word == verdicts.NOT_JUDGED for p in lacking):
+        return told
+    return replace(told, word=verdicts.INCONCLUSIVE)
 
 
 def _judge_contrast(

@@ -101,7 +101,8 @@ def delta(
 
 
 def widened(paper: Paper, drawn: Mapping[tuple[str, int], Drawn | Verdict | str]) -> dict:
-    """Interval of every mean contrast: 95 % where primary, Holm's where secondary."""
+    """Interval of every mean contrast: Holm's where secondary, 95 % where primary or a control, for
+    of these all have to hold."""
     groups: dict[str, dict[tuple[str, int], Resampled]] = defaultdict(dict)
     intervals, limits = {}, {}
     for claim in paper.claims:
@@ -109,7 +110,7 @@ def widened(paper: Paper, drawn: Mapping[tuple[str, int], Drawn | Verdict | str]
             outcome = drawn[claim.id, i]
             if not isinstance(outcome, Drawn):
                 continue
-            if contrast.role == "primary":
+            if contrast.role == "primary" or contrast.control:
                 intervals[claim.id, i] = outcome.mean.interval()
             else:
                 groups[claim.exhibit_of(contrast)][claim.id, i] = outcome.mean

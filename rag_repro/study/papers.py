@@ -229,13 +229,12 @@ class Ground:
     settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     proofs: tuple[Proof, ...] = ()
 
-    def put(self, grid: Grid, timed: bool = False, gate: bool = False) -> list[Grid]:
-        """The grid, a row each, with these settings in place of its own; with n and kinds if a
-        reader answers, unless it is timed or tries readers."""
-        if timed:
-            grid = replace(grid, n=self.timed or grid.n)
-        elif grid.reader and not gate:
-            grid = replace(grid, n=self.n or grid.n, kinds=self.kinds or grid.kinds)
+    def put(self, grid: Grid, timed: bool = False, gate: int | None = None) -> list[Grid]:
+        """The grid, a row each, with these settings in place of its own; with n and kinds where a
+        reader answers. gate: how many questions readers are tried on, where it tries them."""
+        if timed or grid.reader:
+            n = self.timed if timed else gate or self.n
+            grid = replace(grid, n=n or grid.n, kinds=self.kinds or grid.kinds)
         made = []
         for row in grid.methods:
             given = self.settings.get(row, {})

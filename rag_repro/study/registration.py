@@ -186,12 +186,13 @@ def _moved(grid: Grid, test: Registration, paper: Paper, exhibit: Exhibit) -> It
     if grid.split == "test":
         grid = replace(grid, split=test.split)
     is_gate = paper.gate is not None and exhibit is paper.exhibits[paper.gate.exhibit]
+    gate = paper.gate.n if is_gate else None
     made: list[Grid] = []
     for dataset in grid.datasets:
         ground = paper.ground if test.tier == "testbed" else paper.public.get(dataset)
         rows = [replace(grid, datasets=(dataset,))]
         if ground and grid.split == test.split:
-            rows = ground.put(rows[0], timed=bool(exhibit.timed), gate=is_gate)
+            rows = ground.put(rows[0], timed=bool(exhibit.timed), gate=gate)
         for row, world in itertools.product(rows, range(len(FRESH_WORLDS))):
             moves = FRESH if test.tier == "testbed" else {}
             each = {old: new[world : world + 1] or new[:1] for old, new in moves.items()}
