@@ -130,6 +130,26 @@ def test_a_claim_holds_only_where_its_controls_do(tmp_path, helps, control, word
     assert lacking == (helps == 0.8 and control < 0.8)
 
 
+def test_a_control_that_no_record_could_decide_is_named_and_keeps_nothing_back(tmp_path):
+    absent = CONTROL.replace("{method: qdc, k: 3}", "{method: qdc, k: 3, dataset: world-B}")
+    judged = verdict(tmp_path, absent, shares(sm=0.5, qdc=0.8))
+    assert judged.verdict.word == "reproduced"
+    assert judged.verdict.reason.endswith("but not its controls: beside chance (not judged)")
+
+
+def test_controls_are_not_widened_for_their_number(tmp_path):
+    """All of them must hold, which needs no correction."""
+    several = CONTROL + "".join(
+        f"\n- {{label: aside {i}, role: secondary, metric: recall, more: {{method: qdc, k: 3}}, "
+        f"less: {{method: sm, k: 3}}, delta: {i + 3}.0}}"
+        for i in range(4)
+    )
+    alone, beside = (verdict(tmp_path, c, shares(sm=0.5, qdc=0.6)) for c in (CONTROL, several))
+    levels = [part.interval.level for part in beside.parts]
+    assert levels[1] == alone.parts[1].interval.level == 0.95
+    assert max(levels[2:]) > 0.95
+
+
 def test_without_records_nothing_is_said(tmp_path):
     made = paper(tmp_path, GAIN)
     [judged] = judge(made, "public", Results(tmp_path / "records"))

@@ -316,7 +316,7 @@ def test_gate_and_trained_parts_are_in_the_test():
     assert {cell.keys["dataset"] for cell in cells} == {"world-E", "world-F"}
     kinds = ("compositional", "inference")
     assert {(c.n, c.kinds) for c in cells if c.exhibit == "drrag.table3"} == {(200, kinds)}
-    assert {(c.n, c.kinds) for c in cells if c.exhibit == "drrag.readers"} == {(350, ())}
+    assert {(c.n, c.kinds) for c in cells if c.exhibit == "drrag.readers"} == {(150, kinds)}
     assert {cell.condition.reader for cell in cells} == {"testbed-reader-2"}
     whole = registration.text(test, registration.moved(test))
     identity = next(iter(whole["conditions"].values()))
@@ -355,7 +355,7 @@ def test_controls_are_recorded():
 
 def test_times_ask_for_no_gate_and_no_proof():
     cells = registration.deciding(Registration("erm4.c30", "testbed"))
-    asked = {("erm4.times", 50), ("erm4.table2", 200), ("erm4.trigger", 210)}
+    asked = {("erm4.times", 50), ("erm4.latency", 50), ("erm4.table2", 200), ("erm4.trigger", 210)}
     assert {(cell.exhibit, cell.n) for cell in cells} == asked
 
 
@@ -440,10 +440,10 @@ def test_chosen_settings_take_the_place_of_a_grid_s_own_but_not_of_what_it_varie
         grid, methods=("x",), n=7, kinds=("inference",), fixed={"threshold": 0.5, "k": 3}
     )
     assert (other.methods, other.fixed) == (("y",), grid.fixed)
-    assert ground.put(grid, gate=True)[0] == replace(put, n=None, kinds=())
-    assert ground.put(grid, timed=True)[0] == replace(put, n=9, kinds=())
-    varied = replace(grid, methods=("x",), fixed={}, settings={"threshold": (1, 2)})
-    assert ground.put(varied, gate=True) == [varied]
+    assert ground.put(grid, gate=150)[0] == replace(put, n=150)
+    assert ground.put(grid, timed=True)[0] == replace(put, n=9)
+    varied = replace(grid, methods=("x",), reader=None, settings={"threshold": (1, 2)}, fixed={})
+    assert ground.put(varied) == [varied]
 
 
 @pytest.mark.parametrize("name", ["study/judge.py", "evaluation/verdicts.py"])
