@@ -206,12 +206,13 @@ class Chapter:
         return ledger.verdicts(self.paper, self._judgements(ids))
 
     def asides(self, ids: Sequence[str]) -> Table | Note:
-        """The claims' secondary contrasts, which decide nothing, of those that have records.
+        """The claims' secondary contrasts that have records, which decide nothing; but without a
+        control no claim holds.
 
-        Their intervals are widened for their number in an exhibit (Holm). Behind them the contrasts
+        Intervals of all but controls are widened for their number in an exhibit (Holm). Behind them the contrasts
         that decide, over questions that can be guessed, and what guessing gets right of these.
         """
-        caption = "Secondary contrasts, which decide no claim"
+        caption = "Secondary contrasts, which decide no claim; but without a control none holds"
         none = "No secondary contrast of these claims has records."
         aside, held, lines = ledger.guessable(self.paper, ids), self._judgements(ids), []
         for tier in self.tiers():

@@ -235,13 +235,17 @@ def contrasts(
     lines, behind them.
     """
     body = [
-        [judged.claim.id, judged.tier, part.contrast.label, part.verdict.word, counted(part)]
+        [judged.claim.id, judged.tier, _label(part.contrast), part.verdict.word, counted(part)]
         for judged in judgements
         for part in judged.parts
         if part.contrast.role in roles and part.interval
     ]
     head = ["claim", "tier", "contrast", "verdict of it alone", "effect [95 % or more], n"]
     return Table(head, [*body, *beside], caption, name) if body else None
+
+
+def _label(contrast: Contrast) -> str:
+    return f"control: {contrast.label}" if contrast.control else contrast.label
 
 
 def guessable(paper: Paper, ids: Sequence[str]) -> Paper:
