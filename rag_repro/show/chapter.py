@@ -209,8 +209,9 @@ class Chapter:
         """The claims' secondary contrasts that have records, which decide nothing; but without a
         control no claim holds.
 
-        Intervals of all but controls are widened for their number in an exhibit (Holm). Behind them the contrasts
-        that decide, over questions that can be guessed, and what guessing gets right of these.
+        Intervals of all but controls are widened for their number in an exhibit (Holm). Behind
+        them the contrasts that decide, over questions that can be guessed, and what guessing gets
+        right of these.
         """
         caption = "Secondary contrasts, which decide no claim; but without a control none holds"
         none = "No secondary contrast of these claims has records."
