@@ -321,7 +321,7 @@ for tier_shown in run.tiers():
 
 # %% tags=["remove-input"]
 curve(
-    entries(run, "tuning"),
+    entries(run, "tuning", method=["dragin", "dragin_first", "flare", "fl", "random"]),
     mean("retrievals"),
     {"EM": level("em")},
     caption="Exact match by number of searches, a point a setting, on tuning questions",

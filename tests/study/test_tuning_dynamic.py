@@ -286,5 +286,15 @@ def test_registered_settings_are_those_that_world_z_chose():
     assert not any(choices[row].is_open for row in best)
 
 
+def test_settings_registered_on_public_questions_are_those_that_tuning_chose():
+    results = Path(__file__).parents[2] / "results" / "records"
+    tuned = chosen("dragin.tuning", "2wikimultihopqa_train", results)
+    choices = {choice.row: choice for choice in tuned if hasattr(choice, "tried")}
+    made = {row: {"threshold": choices["dragin"].matched} for row in ("qfs", "check")}
+    made["last_sentence"] = {"threshold": choices["rind_last"].matched}
+    assert papers.load("dragin").public["2wikimultihopqa"].settings == made
+    assert {choices[row].n for row in ("dragin", "rind_last")} == {27}
+
+
 _MATCHED = ("dragin", "flare", "random", "rind_last", "random_last", "flare_last")
 _ALIKE = {"dragin": ("qfs", "check"), "rind_last": ("matched_last", "last_sentence")}
