@@ -22,7 +22,8 @@ from tests.prose.told import RESULTS, Said, Told, cells
 PAPER = papers.load("dragin")
 PUBLIC = ("hotpotqa", "2wikimultihopqa", "strategyqa")
 TAUGHT = {"world-B": "testbed-reader", "world-A": "testbed-reader", "world-Z": "testbed-reader-2"}
-READERS = TAUGHT | dict.fromkeys((*PUBLIC, "musique", "iirc", "hotpotqa_train"), "public-reader")
+ASKED = (*PUBLIC, "musique", "iirc", "hotpotqa_train", "2wikimultihopqa_train")
+READERS = TAUGHT | dict.fromkeys(ASKED, "public-reader")
 SEARCHES_ON_Z = "tuning", "retrievals", "world-Z"
 MATCHED = ("world-Z", 0.5, 0.035), ("2wikimultihopqa_train", 0.8, 0.07)
 """FLARE's doubt and RIND's threshold at the paper's number of searches, as `tune` prints them."""
