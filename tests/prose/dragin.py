@@ -25,7 +25,11 @@ TAUGHT = {"world-B": "testbed-reader", "world-A": "testbed-reader", "world-Z": "
 ASKED = (*PUBLIC, "musique", "iirc", "hotpotqa_train", "2wikimultihopqa_train")
 READERS = TAUGHT | dict.fromkeys(ASKED, "public-reader")
 SEARCHES_ON_Z = "tuning", "retrievals", "world-Z"
-MATCHED = ("world-Z", 0.5, 0.035), ("2wikimultihopqa_train", 0.8, 0.07)
+MATCHED = (
+    ("world-Z", 0.5, 0.035),
+    ("2wikimultihopqa_train", 0.8, 0.07),
+    ("hotpotqa_train", 0.6, 0.07),
+)
 """FLARE's doubt and RIND's threshold at the paper's number of searches, as `tune` prints them."""
 MAIN = ("world-B", *PUBLIC)
 READ = ("world-B", "hotpotqa")
@@ -537,11 +541,14 @@ SAID = [
     ),
     Said(
         "32_dragin_threshold",
-        "FLARE's EM is above RIND's, on world Z and on 2WikiMultihopQA alike",
-        lambda told: all(
-            _ours(told, "tuning", "em", dataset, method="flare", doubt=doubt)
-            > _ours(told, "tuning", "em", dataset, method="dragin", threshold=threshold)
-            for dataset, doubt, threshold in MATCHED
+        "FLARE's EM is above RIND's on world Z and 2WikiMultihopQA, and below it on HotpotQA",
+        lambda told: (
+            [
+                _ours(told, "tuning", "em", dataset, method="flare", doubt=doubt)
+                > _ours(told, "tuning", "em", dataset, method="dragin", threshold=threshold)
+                for dataset, doubt, threshold in MATCHED
+            ]
+            == [True, True, False]
         ),
     ),
     Said("32_dragin_threshold", "the two scores differ in size", _thresholds_fit),
