@@ -100,7 +100,9 @@ Listing(timing.rind)
 # rate on the testbed, where that gives as many searches.
 
 # %% tags=["remove-input"]
-run.table("tuning", run.rows("tuning", metric=["em", "retrievals"]), name="tab-tuning")
+TUNED = ["dragin", "dragin_first", "flare", "fl", "random", "released"]
+tuned = run.rows("tuning", metric=["em", "retrievals"], method=TUNED)
+run.table("tuning", tuned, name="tab-tuning")
 
 # %% [markdown]
 # Each method's curve of quality against searches, on these questions. Where both search as often as the
@@ -109,7 +111,7 @@ run.table("tuning", run.rows("tuning", metric=["em", "retrievals"]), name="tab-t
 
 # %% tags=["remove-input"]
 curve(
-    entries(run, "tuning", method=["dragin", "dragin_first", "flare", "fl", "random", "released"]),
+    entries(run, "tuning", method=TUNED),
     mean("retrievals"),
     {"EM": level("em")},
     caption="Exact match by number of searches, a point a setting",

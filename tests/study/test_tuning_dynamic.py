@@ -263,8 +263,8 @@ def test_its_public_grids_are_one_per_method_and_ask_the_kinds_that_decide():
         grids.setdefault(cell.keys["method"], {}).setdefault(place, []).append(cell.keys[knob])
     last = {f"{timing}_last" for timing in ("rind", "random", "flare", "window")}
     assert set(grids) == {"dragin", "flare", "random", "dragin_first", "fl", "released", *last}
-    hotpotqa = "hotpotqa_train", ("bridge",), None
-    wiki = "2wikimultihopqa_train", ("compositional", "inference"), None
+    hotpotqa = "hotpotqa_train", ("bridge",), 60
+    wiki = "2wikimultihopqa_train", ("compositional", "inference"), 27
     for by_place in grids.values():
         assert set(by_place) == {hotpotqa, wiki}
         assert by_place[hotpotqa] == by_place[wiki] == sorted(by_place[wiki])
