@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import Any
 
 from rag_repro.data.titles import word
@@ -27,6 +28,8 @@ from rag_repro.show.picture import (
     whiskers,
 )
 from rag_repro.show.values import number
+
+TITLES = 90  # characters of all panels' titles side by side; longer ones take several lines
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "one search": ("sm", "sr", "rag", "single", "search", "single_step", "bm25", "outside"),
@@ -156,7 +159,7 @@ def curve(
                     )  # fmt: skip
         if reference is not None:
             axis.axhline(reference, color="0.5", lw=1, ls=(0, (5, 3)))
-        axis.set_title(title)
+        axis.set_title(fill(title, TITLES // len(panels)))
         if log_x:
             axis.set_xscale("log")
         axis.set_xlabel(_unit(along))
@@ -215,7 +218,7 @@ def frontier(
         if theirs and None not in theirs:
             axis.plot(*theirs, color=colour, marker=marker, ms=8, mfc="none", ls="")
     for title, axis in at.items():
-        axis.set_title(word(str(title)))
+        axis.set_title(fill(word(str(title)), TITLES // len(panels)))
         if len(panels) < 4 or axis is axes[len(panels) // 2]:  # many would run into each other
             axis.set_xlabel(_unit(x))
     axes[0].set_ylabel(_unit(y))
