@@ -13,6 +13,7 @@ import yaml
 
 from rag_repro import show
 from rag_repro.analysis import gold_signals
+from rag_repro.show import figures
 from rag_repro.show.figures import method_styles
 from rag_repro.show.picture import Note, Picture
 from tests.study.mini import number
@@ -155,6 +156,19 @@ def test_figures_draw_the_same_columns_with_alt_text_and_csv(book):
         html = picture._repr_html_()
         assert base64.b64decode(re.search(r"base64,([^\"]+)\"", html)[1]).startswith(b"<?xml")
     assert ",5.79" in drawn[0].data.text.replace("5.789999", "5.79")
+
+
+def test_long_titles_of_several_panels_take_several_lines(book, monkeypatch):
+    book.fill()
+    shown, made, whole = entries(book, "public"), [], figures._panels
+    monkeypatch.setattr(figures, "_panels", lambda *given: made.append(whole(*given)) or made[-1])
+    panel = show.Column(lambda e: f"{e.keys['dataset']}, questions of the part that is trained on")
+    show.curve(shown, "k", {"recall": show.level("recall")}, panel=panel)
+    [(_, axes)] = made
+    for axis in axes:
+        lines = axis.get_title().split("\n")
+        assert len(lines) == 2
+        assert max(map(len, lines)) <= 45
 
 
 def test_a_figure_of_nothing_says_how_to_run_it(book):
