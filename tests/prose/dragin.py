@@ -227,32 +227,15 @@ def _search_is_not_all(told: Told) -> bool:
 # ------------------------------------------------------------------- 32, threshold
 
 TUNE = ("world-A", "hotpotqa_train")
-TRIED = {
-    "dragin": ("threshold", {"world-A": (0.02, 0.05, 0.1, 0.2, 0.4)}, (0.05, 0.1, 0.2, 0.4)),
-    "fl": ("window", {}, (16, 25, 32)),
-    "flare": ("doubt", {"world-A": (0.5, 0.7, 0.8, 0.9)}, (0.5, 0.7, 0.9)),
-}
-"""What is tuned: its setting, and the values tried, by data set or on both."""
-
-
-def _tuned(told: Told, metric: str, dataset: str, method: str) -> dict[float, float]:
-    """Value of the setting -> mean on the tune questions."""
-    setting, by_dataset, both = TRIED[method]
-    return {
-        value: _ours(told, "tuning", metric, dataset, method=method, **{setting: value})
-        for value in by_dataset.get(dataset, both)
-    }
 
 
 def _two_were_equal(told: Told) -> bool:
     """The two best on the 40 questions of HotpotQA that were asked when it was chosen; of them the
     higher, which was taken, searches less."""
     asked = frozenset(splits.ids("hotpotqa_train", "tune")[:40])
-    setting, by_dataset, both = TRIED["dragin"]
     scores, searches = {}, {}
-    for value in by_dataset.get("hotpotqa_train", both):
-        keys = {"dataset": "hotpotqa_train", "method": "dragin", setting: value}
-        (cell,) = _cells("tuning", **keys)
+    for value in (0.05, 0.1, 0.2, 0.4):
+        (cell,) = _cells("tuning", dataset="hotpotqa_train", method="dragin", threshold=value)
         for metric, found in (("em", scores), ("retrievals", searches)):
             kept = RESULTS.scores(cell, metric, Only(ids=asked))
             found[value] = told.of(float(kept.values.mean()))

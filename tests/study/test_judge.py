@@ -31,6 +31,12 @@ def shares(**by_method):
     return lambda method, dataset, k, rng: coin(by_method[method], 100, rng)
 
 
+def by_k(three, four):
+    """Concatenation finds these shares at k = 3 and 4, similarity half at both."""
+    found = {3: three, 4: four}
+    return lambda method, dataset, k, rng: coin(found[k] if method == "qdc" else 0.5, 100, rng)
+
+
 def test_a_clear_gain_is_reproduced_with_its_mean(tmp_path):
     judged = verdict(tmp_path, GAIN, shares(sm=0.5, qdc=0.7))
     assert judged.verdict.word == "reproduced"
@@ -88,11 +94,7 @@ PREMISE = (
     ],
 )
 def test_where_a_premise_fails_the_claim_is_not_judged(tmp_path, heeded, helps, word):
-    def recall(method, dataset, k, rng):
-        share = {3: heeded, 4: helps}.get(k, 0.5) if method == "qdc" else 0.5
-        return coin(share, 100, rng)
-
-    judged = verdict(tmp_path, PREMISE, recall)
+    judged = verdict(tmp_path, PREMISE, by_k(heeded, helps))
     assert judged.verdict.word == word
     if word == "not judged":
         assert judged.verdict.reason == "its test presumes what is not so here: it is heeded"
@@ -120,11 +122,7 @@ CONTROL = (
     ],
 )
 def test_a_claim_holds_only_where_its_controls_do(tmp_path, helps, control, word):
-    def recall(method, dataset, k, rng):
-        share = {3: control, 4: helps}.get(k, 0.5) if method == "qdc" else 0.5
-        return coin(share, 100, rng)
-
-    judged = verdict(tmp_path, CONTROL, recall)
+    judged = verdict(tmp_path, CONTROL, by_k(control, helps))
     assert judged.verdict.word == word
     lacking = "but not its controls: beside chance (" in judged.verdict.reason
     assert lacking == (helps == 0.8 and control < 0.8)
