@@ -60,7 +60,7 @@ class Alarms:
         elif s.timing == "window":
             longest = f"the longest has {most} tokens"
             told = f"{longest}, and window is {s.window}; try window {max(1, int(half) // 2)}"
-        elif s.timing == "random":
+        elif s.timing in ("random", "random_early"):
             told = f"none of their tokens was drawn, and rate is {s.rate:g}; raise rate"
         else:
             told = f"each answer ended with its first sentence; {prompt}"

@@ -99,7 +99,9 @@ class DynamicSettings(Settings, Rind, Qfs):
     k: passages a search. prompt: the reading prompt by name (D14). max_new_tokens: of the
         whole answer.
     timing: "rind"; "flare": a sentence with a doubtful token is written again;
-        "sentence" (FS-RAG), "window" (FL-RAG): after each; "random": at a token, by chance.
+        "sentence" (FS-RAG), "window" (FL-RAG): after each; "random": at a token, by chance;
+        "random_early": so too, and for certain in the first sentence, where RIND nearly always
+        gives an alarm, so that both have passages for every answer.
     query: "qfs"; "masked_sentence": the sentence with a blank for each doubtful token, FLARE's;
         "sure_sentence": without them and their blanks, so that words are glued;
         "sentence": the whole of it; "last_sentence", "last_tokens" before that place;
@@ -110,7 +112,7 @@ class DynamicSettings(Settings, Rind, Qfs):
         the query with p up to this. doubt_of: "token", any of the sentence; "sentence",
         the mean of 1 - p above 1 - doubt (D16).
     window: tokens between searches, and tokens in the query "last_tokens".
-    rate: chance that a token gives the alarm, timing "random". seed: of all that goes by
+    rate: chance that a token gives the alarm, random timing. seed: of all that goes by
         chance, for each question and draft apart.
     documents: passages stay "until_replaced", or serve "one_sentence" (D13) or the "one_draft"
         behind their search, and what follows is written without.
@@ -125,7 +127,9 @@ class DynamicSettings(Settings, Rind, Qfs):
     """
 
     prompt: str | None = "cot"
-    timing: Literal["rind", "flare", "sentence", "window", "random", "never"] = "rind"
+    timing: Literal["rind", "flare", "sentence", "window", "random", "random_early", "never"] = (
+        "rind"
+    )
     query: Query = "qfs"
     first: bool | None = None
     doubt: Share = 0.8

@@ -149,7 +149,9 @@ def dynamic(
         place = now.place
         moment, told = None, None
         if len(draft) and not (ended and settings.timing in ("sentence", "window")):
-            moment, told = decide(judged, settings, language, _settled(now, draft), place)
+            begins = not (now.tokens or now.fresh or settings.asks_first)
+            settled = _settled(now, draft)
+            moment, told = decide(judged, settings, language, settled, place, begins)
         now.trace.append(event(draft, moment, told))
         if moment is None:
             now.fresh = False

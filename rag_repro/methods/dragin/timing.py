@@ -207,19 +207,26 @@ ONE_SENTENCE = ("flare", "sentence")
 
 
 def decide(
-    draft: Draft, settings: DynamicSettings, language: Language, settled: int, place: str
+    draft: Draft,
+    settings: DynamicSettings,
+    language: Language,
+    settled: int,
+    place: str,
+    begins: bool = False,
 ) -> tuple[Moment | None, Scores | None]:
     """Where the draft breaks off (None: it stands), and RIND's scores if it was asked.
 
     settled: the draft's first tokens, for which passages were just fetched: no alarm there.
-    place: names the question and the draft, for the rule that goes by chance.
+    place: names the question and the draft, for rules that go by chance. begins: nothing is
+    written yet, and nothing was searched for.
     """
     if settings.timing == "rind":
         return rind(draft, settings, language, settled)
     if settings.timing == "flare":
         return flare(draft, settings, language, settled), None
-    if settings.timing == "random":
-        return by_chance(draft, settings, language, settled, place), None
+    if settings.timing in ("random", "random_early"):
+        early = begins and settings.timing == "random_early"
+        return by_chance(draft, settings, language, settled, place, early), None
     whole = (0, len(draft))
     return (Moment(len(draft), (), whole) if settings.timing != "never" else None), None
 
@@ -254,15 +261,28 @@ def doubtful(draft: Draft, token: int, settings: DynamicSettings) -> bool:
 
 
 def by_chance(
-    draft: Draft, settings: DynamicSettings, language: Language, settled: int, place: str
+    draft: Draft,
+    settings: DynamicSettings,
+    language: Language,
+    settled: int,
+    place: str,
+    early: bool = False,
 ) -> Moment | None:
-    """A control: each token may give the alarm, at a rate, whatever it is."""
-    drawn = np.flatnonzero(chance(settings, place).random(len(draft)) < settings.rate)
+    """A control: each token may give the alarm, at a rate, whatever it is.
+
+    early: one token of the first sentence does at any rate.
+    """
+    luck = chance(settings, place)
+    drawn = np.flatnonzero(luck.random(len(draft)) < settings.rate)
     drawn = drawn[drawn >= settled]
-    if not len(drawn):
-        return None
-    hit = int(drawn[0])
     spans = [s.units for s in sentences_of(draft, draft.tokens, language)]
+    hit = int(drawn[0]) if len(drawn) else len(draft)
+    if early:
+        first, end = next((span for span in spans if span[0] < span[1]), (0, 0))
+        if first < end <= hit:
+            hit = int(luck.integers(first, end))
+    if hit == len(draft):
+        return None
     sentence = next((span for span in spans if span[0] <= hit < span[1]), (0, len(draft)))
     return Moment(hit, ((hit, hit + 1),), sentence)
 

@@ -321,6 +321,25 @@ def test_chance_is_the_same_for_the_same_question_alone():
     assert answered([said(" So the answer is x.")], never)[2].queries == []
 
 
+def test_early_chance_searches_in_the_first_sentence_and_by_its_rate_alone_from_then_on():
+    script = [said(" a b c. d e f g h."), said(" p q r. s t."), said(" u v. w.")]
+    early = {"timing": "random_early", "query": "question", "ask_again": "never"}
+    kept = set()
+    for n in range(40):
+        asked = Question(id=str(n), text=QUESTION.text, answers=("x",))
+        answer, _, library = answered(script, DynamicSettings(**early, rate=0.0), asked)
+        assert library.queries == [QUESTION.text]  # once, and the next draft stands
+        kept.add(answer.trace[0]["keep"])
+        # With passages from the start, or words of its own behind a search, chance alone decides.
+        told = answered(script, DynamicSettings(**early, first=True, rate=0.0), asked)
+        assert told[2].queries == [QUESTION.text]
+        assert told[0].trace[1]["keep"] == len(told[0].trace[1]["words"])
+    assert kept == {0, 1, 2}  # of the sentence's three words, each
+    # What the rate draws earlier stays: at a rate of one the first token.
+    answer, _, _ = answered(script, DynamicSettings(**early, rate=1.0, max_new_tokens=2))
+    assert answer.trace[0]["keep"] == 0
+
+
 def test_as_released_passages_serve_one_sentence_and_the_sentence_goes():
     script = [
         said(" It is old. Bank is it. More", {"Bank": 9.0}),
