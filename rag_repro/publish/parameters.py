@@ -157,9 +157,9 @@ def chapter(
     `namespace` is the notebook's `globals()`. `rules` add to the house's rules
     and to the type of each default: a tuple of choices, a type, a range, or a
     compiled pattern; where the default is a list they hold for its items. The
-    result has an attribute per parameter, and is with a paper a `show.chapter.Chapter`
-    (`exhibits`, `elsewhere`, `folded` as there); without one it has `changed`: the names of
-    those that differ from their defaults, in order. Raises ParameterError.
+    result has an attribute per parameter, and `changed`: the names of those that differ from their
+    defaults, in order. With a paper it is a `show.chapter.Chapter`, which takes `exhibits`,
+    `elsewhere` and `folded`. Raises ParameterError.
     """
     declared = parameters(name)
     for rule in rules:

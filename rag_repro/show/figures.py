@@ -378,7 +378,8 @@ def _unit(column: Column) -> str:
         return column.unit
     known = metrics.get(column.unit)
     unit = "%" if known.unit == "percent" else known.unit
-    return f"{known.symbol}, {'points' if column.sign and unit == '%' else unit}"
+    unit = "points" if column.sign and unit == "%" else unit
+    return known.symbol if unit == known.symbol.lower() else f"{known.symbol}, {unit}"
 
 
 def _said(value: Value) -> str:

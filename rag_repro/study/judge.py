@@ -337,11 +337,11 @@ def _controlled(verdict: Verdict, parts: Iterable[Part]) -> Verdict:
     lacking = [p for p in parts if p.contrast.control and not p.verdict.holds]
     if not (verdict.holds and lacking):
         return verdict
-    named = "; ".join(f"{p.contrast.label} ({p.verdict.word})" for p in lacking)
-    told = replace(verdict, reason=f"{verdict.reason}, but not its controls: {named}")
-    if all(p.verdict.word == verdicts.NOT_JUDGED for p in lacking):
-        return told
-    return replace(told, word=verdicts.INCONCLUSIVE)
+    lost = [p for p in lacking if p.verdict.word != verdicts.NOT_JUDGED]
+    named = "; ".join(f"{p.contrast.label} ({p.verdict.word})" for p in lost or lacking)
+    told = "but not its controls" if lost else "without a control that can be tried here"
+    word = verdicts.INCONCLUSIVE if lost else verdict.word
+    return replace(verdict, word=word, reason=f"{verdict.reason}, {told}: {named}")
 
 
 def _judge_contrast(

@@ -132,7 +132,8 @@ def test_a_control_that_no_record_could_decide_is_named_and_keeps_nothing_back(t
     absent = CONTROL.replace("{method: qdc, k: 3}", "{method: qdc, k: 3, dataset: world-B}")
     judged = verdict(tmp_path, absent, shares(sm=0.5, qdc=0.8))
     assert judged.verdict.word == "reproduced"
-    assert judged.verdict.reason.endswith("but not its controls: beside chance (not judged)")
+    told = ", without a control that can be tried here: beside chance (not judged)"
+    assert judged.verdict.reason.endswith(told)
 
 
 def test_controls_are_not_widened_for_their_number(tmp_path):
