@@ -174,7 +174,8 @@ Listing(loop.dynamic)
 # others, and *DRAGIN (equations)* is there one run with the row that searches as often as its controls:
 
 # %% tags=["remove-input"]
-AT = {"rind": "threshold", "flare": "doubt", "window": "window", "random": "rate"}
+AT = {"rind": "threshold", "flare": "doubt", "window": "window"}
+AT |= dict.fromkeys(("random", "random_early"), "rate")
 searches = setting("timing").read
 
 
