@@ -250,7 +250,8 @@ class Paper:
     gate: where its readers are tried; needed by claims about answers. proofs: of what else
     is trained. legend: what short forms in its claims' numbers stand for. kinds: the kinds of
     question that the paper's data have, by our data set (a shell pattern); of one that is not
-    named, all. ground: of registered tests on fresh worlds. public: data set -> of those on it.
+    named, all. ground: of registered tests on fresh worlds. public: data set -> of those on it;
+    where there is any, public tests ask no other data set.
     """
 
     name: str

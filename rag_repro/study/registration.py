@@ -178,8 +178,8 @@ def moved(test: Registration) -> Paper:
 
 
 def _moved(grid: Grid, test: Registration, paper: Paper, exhibit: Exhibit) -> Iterator[Grid]:
-    """The grid on the test's ground: one per data set, and per fresh world in its place, since
-    settings may name the world."""
+    """The grid on the test's ground: one per data set (of a paper with public grounds, of those
+    alone), and per fresh world in its place, since settings may name the world."""
     if grid.tier != test.tier:
         yield grid
         return
@@ -193,6 +193,8 @@ def _moved(grid: Grid, test: Registration, paper: Paper, exhibit: Exhibit) -> It
         rows = [replace(grid, datasets=(dataset,))]
         if ground and grid.split == test.split:
             rows = ground.put(rows[0], timed=bool(exhibit.timed), gate=gate)
+        elif test.tier == "public" and paper.public and grid.split == test.split:
+            rows = []  # nothing was tuned for it
         for row, world in itertools.product(rows, range(len(FRESH_WORLDS))):
             moves = FRESH if test.tier == "testbed" else {}
             each = {old: new[world : world + 1] or new[:1] for old, new in moves.items()}
