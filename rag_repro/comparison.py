@@ -89,12 +89,22 @@ class Comparison:
             for name, why in self.failures.items()
             if self.lines(name)
         ]
+        told += self._failed()
         told += self._differing()
         return Table(head, body, "; ".join(told))
 
     def _cost(self, method: str, cost: str) -> str:
         scores = self.results.scores(self.cells[method], cost) if method in self.cells else None
         return "" if scores is None else f"{scores.values.mean():.1f}"
+
+    def _failed(self) -> Iterator[str]:
+        for method in self.cells:
+            lines = self.lines(method)
+            if failed := sum("error" in line for line in lines):
+                yield (
+                    f"{failed} of {len(lines)} questions of {method} failed and count as wrong; "
+                    "failed=True asks them again, and to_frame() says why"
+                )
 
     def _differing(self) -> Iterator[str]:
         """What is not the same in all rows and no difference of the methods."""
@@ -206,6 +216,7 @@ def compare(
     metrics: Sequence[str] = ("recall", "acc", "f1"),
     services: Workshop | None = None,
     batch_size: int = 16,
+    failed: bool = False,
     **settings: Any,
 ) -> Comparison:
     """Ask all methods the first n questions of a data set, and compare their answers.
@@ -218,6 +229,7 @@ def compare(
         that was made with other data or weights is set aside.
     retriever, reader: of all methods, so that only the methods differ (a retriever may be your
         own, as in `ask`); where one needs a trained reader, the one that was trained over `reader`.
+    failed: questions that failed before, as at a server that was down, are asked again, too.
     settings: of all the methods, as k=4.
 
     A method that cannot run is a row that says why. Raises ValueError for an unknown name or
@@ -240,7 +252,7 @@ def compare(
     for label, cell in cells.items():
         try:
             records.set_aside(results, cell.condition, made.fingerprint(cell.condition))
-            campaign.run([cell], made, results, n=n, batch_size=batch_size)
+            campaign.run([cell], made, results, n=n, batch_size=batch_size, failed=failed)
         except ValueError as error:  # of all rooms: one method's trouble is not the others'
             failures[label] = shortened(str(error), 400)
             log.error("%s: %s", label, error)

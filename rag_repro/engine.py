@@ -24,6 +24,7 @@ from rag_repro.schema import (
     Cost,
     Encode,
     Generate,
+    Hit,
     Question,
     Read,
     Recall,
@@ -150,10 +151,10 @@ class _Run:
             while not self.waiting:
                 self._wait_for(self.flow.send([]))
         except StopIteration as stop:
-            if isinstance(stop.value, Answer):
-                self._finish(stop.value)
+            if trouble := _trouble(stop.value):
+                self._fail(MethodError(f"the method returned {trouble}"))
             else:
-                self._fail(MethodError(f"the method returned {stop.value!r}, not an Answer"))
+                self._finish(stop.value)
         except Exception as error:  # the question fails, the run goes on
             self._fail(error)
 
@@ -184,6 +185,18 @@ class _Run:
         stack = error.__cause__ if refused else error
         log.warning("question %s failed: %s", self.task.question.id, error, exc_info=stack)
         self._finish(Answer(error=f"{type(error).__name__}: {error}"))
+
+
+def _trouble(answer: Any) -> str | None:
+    """What of a method's return value is no answer."""
+    if not isinstance(answer, Answer):
+        return f"{answer!r}, not an Answer"
+    if not isinstance(answer.text, str):
+        return f"text {answer.text!r}, not a str"
+    if not isinstance(answer.prediction, str | None):
+        return f"prediction {answer.prediction!r}, not a str or None"
+    wrong = next((hit for hit in answer.hits if not isinstance(hit, Hit)), None)
+    return wrong and f"{wrong!r} among its hits, not a Hit"
 
 
 _PENDING = object()

@@ -341,3 +341,23 @@ def test_a_service_that_falls_short_is_named(wish):
 
     with pytest.raises(ServiceError, match=rf"the service '{wish.service}': gave \d results for"):
         list(run([Task(question("a"), asks)], {wish.service: Short()}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (Answer(prediction=1822), "prediction 1822, not a str or None"),
+        (Answer(text=None), "text None, not a str"),
+        (Answer(hits=("a",)), "'a' among its hits, not a Hit"),
+        ("x", "'x', not an Answer"),
+    ],
+)
+def test_what_is_no_answer_fails_its_question_alone(answer, told):
+    def method(question, settings):
+        yield Retrieve("q", k=1)
+        return answer if question.id == "odd" else Answer(text="x", prediction="x")
+
+    tasks = [Task(question(name), method, None) for name in ("odd", "even")]
+    got = answers(tasks, {"retriever": Searcher()})
+    assert got["odd"].error == f"MethodError: the method returned {told}"
+    assert got["even"].error is None

@@ -10,6 +10,7 @@ from rag_repro import cli, comparison, quick
 from rag_repro.methods import base, systems
 from rag_repro.schema import Passage, Retrieve
 from rag_repro.schema.dataset import Corpus
+from rag_repro.schema.errors import ReaderError
 from rag_repro.study import campaign, papers
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.papers import StudyError
@@ -250,6 +251,28 @@ def test_a_method_that_cannot_run_is_a_row_that_says_why(tmp_path, town):
     assert len(made.lines("no-retrieval")) == 2
     assert rows["no-retrieval"][3].startswith("50.00")
     assert made.lines("dragin") == ()
+
+
+def test_questions_that_failed_are_told_and_asked_again_where_that_is_wished(tmp_path, town):
+    down = {"server": True}
+
+    def script(prompt):
+        if down["server"] and "storm bell" in prompt:
+            return ReaderError("the server is down")
+        return "Tobias Fenn"
+
+    def compared(**given):
+        return comparison.compare(
+            ["no-retrieval"], town, tmp_path, metrics=["acc"], services=Bench(script), **given
+        )
+
+    before = repr(compared())
+    assert "of no-retrieval failed and count as wrong; failed=True asks them again" in before
+    down["server"] = False
+    assert repr(compared()) == before
+    again = compared(failed=True)
+    assert "failed" not in repr(again)
+    assert again.to_frame().error.isna().all()
 
 
 def test_a_comparison_as_a_frame_and_as_a_picture(tmp_path, town):

@@ -95,6 +95,15 @@ def is_made_here(name: str) -> bool:
     return name.startswith(WORLD) or has_path(name)
 
 
+def may_have_candidates(name: str) -> bool:
+    """Whether questions may come with passages of their own: public ones, and a world's where they
+    are asked for, as in "world-B-10"."""
+    if is_made_here(name):
+        world = _WORLD.fullmatch(name)
+        return bool(world and world[2] and world[2] not in _APART)
+    return True
+
+
 def has_path(name: str) -> bool:
     """Whether the name says where the data lies: a folder or file of one's own."""
     return _own(name) is not None

@@ -12,6 +12,7 @@ import dataclasses
 import hashlib
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -213,10 +214,11 @@ def method(
     """Register a method of one's own, from a notebook or a module: `@method("ask_twice")`.
 
     The function is a generator of calls, as any method is, and is returned as
-    it was. Records know it by name, version and a hash of its source, so that
-    an edited function has records of its own; raise the version when something
-    that it *calls* changes. Running a notebook's cell again replaces what the
-    cell registered; a name that another function has is refused.
+    it was. Records know it by name, version and a hash of its source and of the
+    values that it holds from a function around it, so that an edited function has
+    records of its own; raise the version when something that it *calls* changes.
+    Running a notebook's cell again replaces what the cell registered; a name that
+    another function has is refused.
 
     Raises ValueError for a name, version or settings that cannot be, and for a
     function that yields nothing or whose source cannot be read.
@@ -249,6 +251,9 @@ def method(
             raise ValueError(
                 f"method {name!r}: its source cannot be read; define it in a file or a notebook"
             ) from error
+        # One source may make several functions, which differ in what they hold.
+        held = [inspect.getclosurevars(run).nonlocals, run.__defaults__, run.__kwdefaults__]
+        text += json.dumps(held, sort_keys=True, default=repr) if any(held) else ""
         code = hashlib.sha256(text.encode()).hexdigest()[:12]
         _OWN[name] = MethodSpec(name, version, run, settings, source, code=code)
         return run

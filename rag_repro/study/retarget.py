@@ -10,7 +10,7 @@ from dataclasses import replace
 from statistics import mode
 from typing import Any
 
-from rag_repro.data import is_made_here
+from rag_repro.data import may_have_candidates
 from rag_repro.methods import base
 from rag_repro.study.conditions import ROLES
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid, alias
@@ -40,8 +40,9 @@ def retarget(
     """
     exhibits = {}
     for key, exhibit in paper.exhibits.items():
-        # What is tuned on belongs to its own data set, and moves to no other.
-        grids = [g for g in exhibit.grids if not datasets or g.split == "test"]
+        # What is tuned on belongs to its own data set, and moves to no other; so do the papers'
+        # large readers.
+        grids = [g for g in exhibit.grids if not datasets or _moves(g, reader)]
         moved = [
             (_grid(_given(exhibit, g, settings or {}), datasets, reader, n, seed), g) for g in grids
         ]
@@ -50,12 +51,16 @@ def retarget(
         exhibits[key] = replace(
             exhibit,
             methods={
-                name: _row(_set(exhibit, row, settings or {}), retriever)
+                name: _row(_set(exhibit, row, settings or {}), retriever, datasets)
                 for name, row in exhibit.methods.items()
             },
             grids=_once((grid for grid, _ in moved), bool(datasets)),
         )
     return replace(paper, exhibits=exhibits)
+
+
+def _moves(grid: Grid, reader: str | None) -> bool:
+    return grid.split == "test" and (grid.tier != "paper" or reader is not None)
 
 
 def only(paper: Paper, exhibits: Sequence[str], methods: Sequence[str]) -> Paper:
@@ -126,7 +131,8 @@ def _can(row: ExhibitMethod, grid: Grid) -> bool:
     return True
 
 
-def _row(row: ExhibitMethod, retriever: str | None) -> ExhibitMethod:
+def _row(row: ExhibitMethod, retriever: str | None, datasets: Sequence[str]) -> ExhibitMethod:
+    row = replace(row, settings=_searching(row.settings, datasets))
     if not (row.retriever and retriever and row.retriever not in (CHANCE, retriever)):
         return row
     # The row's own name may be that of what searched before, as SM.
@@ -153,13 +159,9 @@ def _grid(
     n: int | None,
     seed: int | None,
 ) -> Grid:
-    moved = dict(grid.settings)
     tier = grid.tier
     if datasets:
         tier = "testbed" if all(name.startswith("world-") for name in datasets) else "public"
-    handed = tier != "testbed" and not any(map(is_made_here, datasets))
-    if "own_candidates" in moved and not handed:
-        moved["own_candidates"] = (False,)  # worlds and folders hand out none
     # What was trained over one reader says nothing of another.
     other = reader is not None and reader != grid.reader
     kept = tuple(m for m in grid.methods if not (other and m in grid.trained))
@@ -171,5 +173,15 @@ def _grid(
         reader=reader or grid.reader,
         n=n if n is not None else grid.n,
         seed=grid.seed if seed is None else seed,
-        settings=moved,
+        settings=_searching(grid.settings, datasets, (False,)),
+        fixed=_searching(grid.fixed, datasets),
     )
+
+
+def _searching(
+    settings: Mapping[str, Any], datasets: Sequence[str], none: Any = False
+) -> Mapping[str, Any]:
+    """The settings for data sets some of whose questions come without candidates."""
+    if "own_candidates" not in settings or all(map(may_have_candidates, datasets)):
+        return settings
+    return {**settings, "own_candidates": none}

@@ -226,7 +226,7 @@ def line_of(
     tuned_on = condition.split == "tune"
     theta = getattr(condition.configured, "threshold", None)
     line |= line_fields.trace_fields(question, answer, passages, theta, signals=tuned_on)
-    if answer.text:
+    if answer.text or answer.prediction:
         line |= {"text": answer.text, "prediction": answer.prediction}
     if answer.remembered:
         line["remembered"] = [passage.id for passage in answer.remembered]

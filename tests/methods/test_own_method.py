@@ -12,6 +12,7 @@ import pytest
 from rag_repro import method
 from rag_repro.methods import base
 from rag_repro.methods.stages import read, retrieve
+from rag_repro.schema import Answer
 from rag_repro.study.conditions import Condition
 
 TEXT = """
@@ -65,6 +66,18 @@ def test_an_edited_method_has_records_of_its_own(tmp_path):
     assert identity()["code"] != first["code"]
     module(tmp_path, more=", version=2")
     assert identity()["version"] == 2
+
+
+def test_functions_of_one_source_that_hold_other_values_have_records_of_their_own():
+    def made(word):
+        @method("holding")
+        def holding(question, settings):
+            hits = yield from retrieve(question, settings)
+            return Answer(text=word, prediction=word, hits=tuple(hits))
+
+        return Condition("world-B@1000", "holding").identity["code"]
+
+    assert made("Rome") == made("Rome") != made("Oslo")
 
 
 def test_methods_of_the_package_are_known_as_before():

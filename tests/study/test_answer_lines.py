@@ -31,6 +31,11 @@ def test_a_guess_is_scored_although_no_reader_was_asked():
     assert (wrong["scores"]["em"], wrong["scores"]["unparsed"]) == (0.0, 0.0)
 
 
+def test_a_prediction_without_a_text_is_kept():
+    made = line(Answer(prediction="says 0"), reader=None)
+    assert (made["prediction"], made["scores"]["em"]) == ("says 0", 1.0)
+
+
 def test_hits_alone_are_no_answer():
     assert "em" not in line(Answer(), reader=None)["scores"]
     unparsed = line(Answer(text="so", cost=Cost(reader_calls=1)))

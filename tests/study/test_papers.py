@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -362,6 +363,28 @@ def test_on_a_world_no_question_has_own_candidates():
     cells = moved.exhibits["table5"].cells()
     assert {c.keys["own_candidates"] for c in cells} == {False}
     assert len(cells) == len({(c.keys["method"], c.keys["k"]) for c in cells}) == 12 * 3 + 8 + 1 + 3
+
+
+TOWN = f"folder:{Path(__file__).parents[2] / 'notebooks' / 'your_own' / 'town'}"
+
+
+def test_rows_search_the_corpus_where_questions_come_without_candidates():
+    def searched(dataset):
+        cells = retarget(papers.load("r2ag"), datasets=[dataset]).exhibits["table1"].cells()
+        return {c.condition.configured.own_candidates for c in cells}
+
+    assert searched("world-C") == searched(TOWN) == {False}
+    assert searched("world-C-10") == searched("nq10") == {True}
+
+
+def test_the_papers_large_readers_do_not_move_to_other_data():
+    paper = papers.load("r2ag")
+    moved = retarget(paper, datasets=["world-C"]).exhibits
+    for key in ("table1", "table2", "fig5"):
+        readers = {cell.condition.reader for cell in moved[key].cells()}
+        assert not [name for name in readers if name.startswith("hub:")]
+    named = retarget(paper, datasets=["world-C"], reader="gemma3-270m").exhibits["table2"]
+    assert {cell.condition.reader for cell in named.cells()} == {"gemma3-270m"}
 
 
 def test_on_a_world_the_classifier_is_the_testbeds():
