@@ -278,27 +278,38 @@ def test_its_public_grids_are_one_per_method_and_ask_the_kinds_that_decide():
 
 def test_registered_settings_are_those_that_world_z_chose():
     """What is about timing searches as often as the paper prints; the rest is at its best."""
-    results = Path(__file__).parents[2] / "results" / "records"
-    choices = {c.row: c for c in chosen("dragin.tuning", "world-Z", results) if hasattr(c, "tried")}
-    matched = {row: {choices[row].knob: choices[row].matched} for row in _MATCHED}
-    best = {row: {choices[row].knob: choices[row].value} for row in ("dragin_first", "fl")}
-    alike = {row: matched[of] for of, rows in _ALIKE.items() for row in rows}
-    often = {"fl_matched": {"window": choices["fl"].matched}}
-    assert papers.load("dragin").ground.settings == {**matched, **best, **alike, **often}
-    assert {choices[row].n for row in (*matched, *best)} == {100}
-    assert not any(choices[row].is_open for row in best)
+    choices = _choices("world-Z")
+    assert papers.load("dragin").ground.settings == _chosen(choices)
+    assert {one.n for one in choices.values()} == {100}
+    assert not any(choices[row].is_open for row in _BEST)
 
 
 def test_settings_registered_on_public_questions_are_those_that_tuning_chose():
+    asked = {"hotpotqa": 60, "2wikimultihopqa": 27}
+    for dataset, ground in papers.load("dragin").public.items():
+        choices = _choices(f"{dataset}_train")
+        assert ground.settings.items() <= _chosen(choices).items()
+        assert {"dragin", "flare", "random", "random_early", "fl", "fl_matched"} <= set(
+            ground.settings
+        )
+        assert {one.n for one in choices.values()} == {asked[dataset]}
+        assert not choices["fl"].is_open
+
+
+def _choices(dataset):
     results = Path(__file__).parents[2] / "results" / "records"
-    tuned = chosen("dragin.tuning", "2wikimultihopqa_train", results)
-    choices = {choice.row: choice for choice in tuned if hasattr(choice, "tried")}
-    made = {row: {"threshold": choices["dragin"].matched} for row in ("qfs", "check")}
-    made["last_sentence"] = {"threshold": choices["rind_last"].matched}
-    assert papers.load("dragin").public["2wikimultihopqa"].settings == made
-    assert {choices[row].n for row in ("dragin", "rind_last")} == {27}
+    return {c.row: c for c in chosen("dragin.tuning", dataset, results) if hasattr(c, "tried")}
 
 
+def _chosen(choices):
+    """Row of a registered test -> its setting."""
+    made = {row: {choices[row].knob: choices[row].matched} for row in _MATCHED if row in choices}
+    made |= {row: {choices[row].knob: choices[row].value} for row in _BEST if row in choices}
+    made |= {row: made[of] for of, rows in _ALIKE.items() if of in made for row in rows}
+    return made | {"fl_matched": {"window": choices["fl"].matched}}
+
+
+_BEST = ("dragin_first", "fl")
 _EARLY = ("random_early", "random_early_last")
 _MATCHED = ("dragin", "flare", "random", "rind_last", "random_last", "flare_last", *_EARLY)
 _ALIKE = {"dragin": ("qfs", "check"), "rind_last": ("matched_last", "last_sentence")}
