@@ -291,7 +291,10 @@ def audit(arguments: argparse.Namespace) -> int:
     scores = sum(sum(counts.values()) for counts in made.scores.values())
     print(f"{made.records:,} records, {made.answers:,} answers, {scores:,} scores computed again")
     for name, n in made.missing.items():
-        print(f"{name}: {n} records left out, since the data they were made with is not here")
+        print(
+            f"{name}: {n} records left out, since the data they were made with is not here under "
+            "that name"
+        )
     print(*made.faults or ["no difference"], sep="\n")
     return int(bool(made.faults))
 
