@@ -185,6 +185,12 @@ def exhibit(arguments: argparse.Namespace) -> None:
         with waiting(f"computing {arguments.exhibit}"):
             paper, exhibit = papers.exhibit(arguments.exhibit)
             rows = exhibit_rows.rows(paper, exhibit, Results(results), arguments.tier)
+        if arguments.tier and not rows:
+            tiers = ", ".join(dict.fromkeys(cell.tier for cell in exhibit.cells()))
+            raise ValueError(
+                f"{exhibit.name} has no condition at the tier {arguments.tier}; it has some at: "
+                f"{tiers}"
+            )
         return exhibit_rows.text(rows, arguments.format)
 
     print(kept(arguments, results, text), end="")
