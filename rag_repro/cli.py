@@ -131,8 +131,8 @@ def parser() -> Parser:
     _folders(claims)
 
     tests = command(recording.registration, "fix claims' tests before they are run")
-    tests.option("action", "register tests", nargs="?", choices=("write",))
-    tests.option("claims", "as drrag.c05; main: all such", nargs="*", metavar="CLAIM")
+    which = "as drrag.c05; main: the headline ones; after the word `write`: register them"
+    tests.option("claims", which, nargs="*", metavar="CLAIM")
     tests.flag("--check", "recompute what is written")
     tests.repeated("--tier", "only this", choices=TIERS)
     tests.option("--split", "of the questions (test)", choices=("test", "confirm"), default="test")

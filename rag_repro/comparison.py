@@ -235,6 +235,8 @@ def compare(
     A method that cannot run is a row that says why. Raises ValueError for an unknown name or
     setting, before anything runs.
     """
+    if not fits(n, int | None) or (n is not None and n < 1):
+        raise ValueError(f"n {n!r} is no number of questions; give one, as 100, or None for all")
     results = Path(results)
     for metric in metrics:
         known_metrics.get(metric)

@@ -14,6 +14,7 @@ from typing import Any
 
 from rag_repro import data, engine
 from rag_repro.methods.dragin.alarms import watched
+from rag_repro.plain import shortened
 from rag_repro.retrieval import NO_CORPUS
 from rag_repro.retrieval.interface import SCHEMES
 from rag_repro.schema import Answer, Question
@@ -95,6 +96,8 @@ def ask(
     """
     chosen = setup(method, settings, retriever=retriever, reader=reader)
     configured = chosen.configured
+    if not isinstance(question, str | Question):
+        raise AskError(f"the question {shortened(repr(question), 60)} is no text; give a text")
     asked = question if isinstance(question, Question) else Question("q", question.strip(), ())
     if not asked.text:
         raise AskError("the question is empty")

@@ -210,6 +210,10 @@ def test_exhibit_prints_the_papers_beside_ours(folder, capsys):
     assert {t["tier"] for t in json.loads(capsys.readouterr().out)} == {"testbed"}
     assert cli.main([*words, "md"]) == 0
     assert "| 86.12 |" in capsys.readouterr().out
+    assert cli.main([*words, "md", "--tier", "paper"]) == 2
+    told = capsys.readouterr()
+    assert "has no condition at the tier paper; it has some at: public, testbed" in told.err
+    assert told.out == ""
 
 
 def test_claims_status_and_compare(folder, capsys):

@@ -125,6 +125,8 @@ def test_places_to_look(tmp_path):
         ({"kk": 2}, "no setting 'kk', did you mean 'k'"),
         ({"retriever": "bm52"}, "no retriever 'bm52', did you mean 'bm25'"),
         ({"question": " "}, "the question is empty"),
+        ({"question": None}, "the question None is no text"),
+        ({"question": 5}, "the question 5 is no text"),
         ({"corpus": "world-Q"}, "world"),
         ({"own_candidates": True}, "came without candidates of its own"),
     ],
@@ -237,6 +239,9 @@ def test_without_answers_nothing_is_scored_but_all_is_shown(tmp_path):
         ({"methods": ["single_step", "single_step"]}, "none twice"),
         ({"methods": ["singl_step"]}, "did you mean 'single_step'"),
         ({"max_tokens": 3}, "has no setting 'max_tokens'"),
+        ({"n": "3"}, "n '3' is no number of questions"),
+        ({"n": 1.5}, r"n 1\.5 is no number of questions"),
+        ({"n": -1}, "n -1 is no number of questions"),
     ],
 )
 def test_comparisons_that_cannot_be(tmp_path, given, told):

@@ -185,6 +185,12 @@ def exhibit(arguments: argparse.Namespace) -> None:
         with waiting(f"computing {arguments.exhibit}"):
             paper, exhibit = papers.exhibit(arguments.exhibit)
             rows = exhibit_rows.rows(paper, exhibit, Results(results), arguments.tier)
+        if arguments.tier and not rows:
+            tiers = ", ".join(dict.fromkeys(cell.tier for cell in exhibit.cells()))
+            raise ValueError(
+                f"{exhibit.name} has no condition at the tier {arguments.tier}; it has some at: "
+                f"{tiers}"
+            )
         return exhibit_rows.text(rows, arguments.format)
 
     print(kept(arguments, results, text), end="")
@@ -291,7 +297,10 @@ def audit(arguments: argparse.Namespace) -> int:
     scores = sum(sum(counts.values()) for counts in made.scores.values())
     print(f"{made.records:,} records, {made.answers:,} answers, {scores:,} scores computed again")
     for name, n in made.missing.items():
-        print(f"{name}: {n} records left out, since the data they were made with is not here")
+        print(
+            f"{name}: {n} records left out, since the data they were made with is not here under "
+            "that name"
+        )
     print(*made.faults or ["no difference"], sep="\n")
     return int(bool(made.faults))
 
@@ -306,26 +315,42 @@ def compare(arguments: argparse.Namespace) -> None:
 def registration(arguments: argparse.Namespace) -> int:
     """`write` registers the claims that are named (main: the headline ones) and, anew, what has no
     record yet or was refused; those of the testbed on worlds E and F. --check recomputes every
-    hash."""
+    hash, or those of the claims and tiers that are named; of public tests it needs the data."""
     from rag_repro.book_folders import here
+    from rag_repro.data import ENVIRONMENT
     from rag_repro.study import manifests, registration
     from rag_repro.study.conditions import TIERS
     from rag_repro.study.services import Workshop
+    from rag_repro.words import choices
 
     root, workshop = here().records.parent, Workshop(data_dir=arguments.data)
-    if arguments.check or not arguments.action:
-        found = [*registration.problems(root, workshop)]
-        tests, package = registration.read(root), manifests.package()
+    to_write = arguments.claims[:1] == ["write"]
+    named = arguments.claims[to_write:]
+    chosen = registration.headline() if named == ["main"] else named
+    if arguments.check or not to_write:
+        tests, unchecked = registration.read(root), []
+        known = dict.fromkeys(test.claim for test in tests)
+        for name in named:
+            if name not in (*known, "main"):
+                raise ValueError(f"no registered test of a claim {name!r}{choices(name, known)}")
+        tests = [test for test in tests if test.claim in (chosen or known)]
+        tests = [test for test in tests if test.tier in (arguments.tier or TIERS)]
+        found = [*registration.problems(root, workshop, tests, unchecked)]
+        tests, package = [t for t in tests if t not in unchecked], manifests.package()
         current = sum(test.package == package for test in tests)
         told = (
             f"{len(tests)} registered tests are as written, {current} with rag_repro/ as it is here"
         )
         print("\n".join(found) or told)
+        if unchecked:
+            print(
+                "not checked, since their questions are not here; name the folder of real data "
+                f"with {ENVIRONMENT} or --data: {', '.join(test.key for test in unchecked)}"
+            )
         return 1 if found else 0
-    named = arguments.claims
     every = [
         registration.Registration(name, tier, arguments.split)
-        for name in (registration.headline() if named == ["main"] else named)
+        for name in chosen
         for tier in arguments.tier or TIERS[:2]
     ]
     asked = [test for test in every if arguments.tier or registration.deciding(test)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_repro import data
-from rag_repro.data.public.record import MissingFile
+from rag_repro.data.public.record import MissingFile, UnknownName
 from rag_repro.evaluation.metrics import METRICS
 from rag_repro.schema import Answer, Cost, Hit, Passage
 from rag_repro.schema.dataset import Dataset
@@ -34,7 +34,7 @@ class Audit:
     """What was computed again.
 
     scores: data set -> metric -> how many. faults: one sentence for each difference. missing:
-    data set -> records that were not looked at, since the data they were made with is not here.
+    data set -> records that were not looked at: by that name there is no data, or other data.
     """
 
     records: int = 0
@@ -60,7 +60,7 @@ def audit(
         try:
             dataset = data.load(name, data_dir=data_dir, split=split)
             here = {"corpus": dataset.corpus.sha256, "questions": dataset.questions_sha256}
-        except MissingFile:
+        except (MissingFile, UnknownName):  # a folder of one's own has no name to load it by
             here = {}
         for root, path, header in group:
             if here and header["fingerprint"].items() >= here.items():

@@ -110,7 +110,17 @@ def _popularities(
 
 def _cell(exhibit: str, dataset: str, row: str) -> Cell:
     _, made = papers.exhibit(exhibit)
-    fits = [c for c in made.cells() if c.matches({"dataset": dataset, "method": row})]
+    rows = [c for c in made.cells() if c.matches({"method": row})]
+    fits = [c for c in rows if c.keys["dataset"] == dataset]
+    if not fits:
+        known = dict.fromkeys(c.keys["dataset"] for c in rows if c.condition.split != "test")
+        told = f"tunes nothing on {dataset!r}; its row {row} is tuned on: {', '.join(known)}"
+        if not known:
+            told = (
+                f"tunes nothing: it varies no threshold, and no row {row} is asked questions that "
+                "are not tested on; such are drrag.outcomes and dragin.tuning"
+            )
+        raise StudyError(f"{exhibit} {told}")
     if len(fits) != 1:
         raise StudyError(f"{exhibit} has {len(fits)} conditions of row {row} on {dataset}, not one")
     if fits[0].condition.split == "test":

@@ -106,6 +106,18 @@ def test_a_record_of_other_data_is_left_out_and_counted(record, capsys):
     assert "0 answers" in printed
 
 
+def test_a_record_of_a_folder_of_one_s_own_is_left_out_and_the_others_are_audited(record, capsys):
+    own = record.parents[1] / "folder-town@13a1984d" / record.name
+    own.parent.mkdir()
+    own.write_bytes(record.read_bytes())
+    change(own, 1, lambda x: x["identity"].update(dataset="folder-town@13a1984d"))
+    assert cli.main(["audit", "--results", str(record.parents[1])]) == 0
+    first, left_out, told = capsys.readouterr().out.splitlines()
+    assert first.startswith("1 records, 3 answers")
+    assert left_out.startswith("folder-town@13a1984d: 1 records left out")
+    assert told == "no difference"
+
+
 def committed(made_here):
     """The committed records of worlds, or those of public data."""
     every = rescoring.recorded(RESULTS / "records")

@@ -293,8 +293,62 @@ def test_the_frame_reads_json_lines_in_place_of_what_was_sealed(cells):
     assert "one more" in set(rows.id)
 
 
-def test_a_folder_without_records_has_an_empty_frame(tmp_path):
-    assert frame.results(tmp_path).empty
+def test_a_folder_without_records_has_an_empty_frame_with_all_columns(cells, tmp_path):
+    root, _ = cells
+    (tmp_path / "none").mkdir()
+    empty = frame.results(tmp_path / "none")
+    assert empty.empty
+    assert list(empty) == list(frame.results(root / "s"))
+
+
+def test_a_folder_may_be_a_text_and_must_be_there(cells):
+    root, _ = cells
+    assert len(frame.results(str(root / "s"))) == len(frame.results(root / "s"))
+    for missing in (root / "elsewhere", str(root / "elsewhere")):
+        with pytest.raises(RecordError, match=r"there is no folder .*elsewhere; name one"):
+            frame.results(missing)
+
+
+def test_numbers_of_a_condition_are_numbers(cells):
+    root, cells = cells
+    scores = frame.results(root / "s")
+    above = sum(cell.condition.settings["k"] > 3 for cell in cells)
+    assert 0 < above < len(cells)
+    assert len(scores[scores.k > 3]) == len(scores.query("k >= 4")) == 100 * above
+    assert scores.k.mean() == np.mean([cell.condition.settings["k"] for cell in cells])
+    assert scores.seed.max() == 0
+
+
+def test_a_condition_without_a_number_has_none_in_the_frame(cells):
+    root, cells = cells
+    plain = records.find(root / "r", cells[0].condition)
+    header, _, lines = plain.read_text().partition("\n")
+    made = json.loads(header)
+    del made["identity"]["settings"]["k"]
+    plain.write_text(f"{json.dumps(made)}\n{lines}")
+    scores = frame.results(root / "r")
+    assert scores.k.isna().sum() == 100
+    assert not scores[scores.condition == cells[0].condition.hash].k.notna().any()
+    assert len(scores[scores.k > 0]) == len(scores) - 100
+
+
+@pytest.mark.parametrize("form", ["r", "s"])  # JSON lines, and sealed
+def test_the_frame_tells_which_questions_failed(cells, form):
+    root, cells = cells
+    scores = frame.results(root / form)
+    assert scores.failed.dtype == bool
+    for name, of_cell in scores.groupby("condition", observed=True):
+        [made] = [cell.condition for cell in cells if cell.condition.hash == name]
+        lines = records.load(root / form, made).lines
+        failed = {line["id"] for line in lines if "error" in line}
+        assert set(of_cell[of_cell.failed].id) == failed
+    assert 0 < scores.failed.sum() < len(scores)
+
+
+def test_the_frame_of_records_without_failures_says_so(tmp_path):
+    with open_record(tmp_path, condition(), PRINT) as writer:
+        writer.append({"id": "a", "cluster": "a", "hits": [], "kind": "x", "hops": 1, "scores": {}})
+    assert frame.results(tmp_path).failed.tolist() == [False]
 
 
 # ------------------------------------------------------------------ all committed records

@@ -91,7 +91,8 @@ def test_what_cannot_be_tuned_is_refused_by_name(outcomes):
         tuning.threshold("x.outcomes", "wikipedia", ["world-A"], folder)
     with pytest.raises(StudyError, match="'views' cannot be tuned"):
         tuning.threshold("x.outcomes", "views", ["world-A"], folder)
-    with pytest.raises(StudyError, match="0 conditions of row A on world-C"):
+    told = r"x\.outcomes tunes nothing on 'world-C'; its row A is tuned on: world-A$"
+    with pytest.raises(StudyError, match=told):
         tuning.threshold("x.outcomes", "testbed", ["world-C"], folder)
     with pytest.raises(StudyError, match="nothing is tuned on test questions"):
         tuning.threshold("x.outcomes", "testbed", ["world-B"], folder)
@@ -103,3 +104,14 @@ def test_the_command_says_what_is_missing(tmp_path, capsys):
     told = capsys.readouterr().err
     assert "make them first" in told
     assert "did you mean 'drrag.outcomes'" in told
+
+
+@pytest.mark.parametrize("dataset", ["world-B", "wrld-B"])
+def test_an_exhibit_that_tunes_nothing_is_told_with_those_that_do(tmp_path, capsys, dataset):
+    words = ["tune", "drrag.table5", "--dataset", dataset, "--results", str(tmp_path)]
+    assert cli.main(words) == 2
+    told = capsys.readouterr().err
+    assert "drrag.table5 tunes nothing: it varies no threshold" in told
+    for name in ("drrag.outcomes", "dragin.tuning"):  # those that it names do tune
+        assert name in told
+        assert any(cell.condition.split != "test" for cell in papers.exhibit(name)[1].cells())
