@@ -55,6 +55,7 @@ from rag_repro.methods.drrag import concatenation, probes
 from rag_repro.publish import chapter
 from rag_repro.show import curve, entries, forest, gain, level, paper_gain, traces
 from rag_repro.show.chapter import Listing
+from rag_repro.show.picture import Note
 
 run = chapter(
     "11_drrag_recall", globals(), "drrag", exhibits=("table5", "roles", "crowd", "kinds", "split")
@@ -125,28 +126,29 @@ one_search, two_searches = (
     run.condition("table5", method=name, k=4, own_candidates=False) for name in ("bm25", "qdc_bm25")
 )
 example = traces.example(one_search, two_searches, run.workshop, kind="compositional")
-traces.question_table(example.question, example.dataset)
+NO_EXAMPLE = Note("No question asked here needs a dynamic-relevant passage: there is no example.")
+traces.question_table(example.question, example.dataset) if example else NO_EXAMPLE
 
 # %% [markdown]
 # Every search that the two stages made, with what each found:
 
 # %% tags=["remove-input"]
-traces.search_table(example.searches, example.question)
+example and traces.search_table(example.searches, example.question)
 
 # %% [markdown]
 # What is handed on: by one search, and by two.
 
 # %% tags=["remove-input"]
-traces.context_table(example.before, example.question, "Handed on by one search")
+example and traces.context_table(example.before, example.question, "Handed on by one search")
 
 # %% tags=["remove-input"]
-traces.context_table(example.after, example.question, "Handed on by two searches")
+example and traces.context_table(example.after, example.question, "Handed on by two searches")
 
 # %% [markdown]
 # How often all dynamic-relevant passages of a question are found, by which:
 
 # %% tags=["remove-input"]
-example.counts
+example and example.counts
 
 # %% [markdown] tags=["result"]
 # ## Table 5

@@ -11,8 +11,10 @@
 
 `words=100` cuts passages of more than 100 words where sentences end (`splitter.by_sentences`);
 the default, `words=all`, cuts none. In a path and a value % stands as %25, & as %26, ? as %3F.
-Files may be gzipped. All questions are test questions. The data set is named after its file
-and a hash of all that is read, so that no path enters a record.
+Gold passages that are not in the corpus are refused in jsonl: and parquet:; of releases, which
+may judge more than they hold, they are left out with a warning. Files may be gzipped. All
+questions are test questions. The data set is named after its file and a hash of all that is
+read, so that no path enters a record.
 """
 
 from __future__ import annotations
@@ -45,6 +47,7 @@ from rag_repro.words import nearest
 log = logging.getLogger(__name__)
 
 _TABLE = (*fields.FIELDS, "corpus", "words")
+_OWN = ("jsonl", "parquet")  # tables that a user writes; the others are releases
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(FORMATS, ("words",)),
     "beir": ("split", "words"),
@@ -207,6 +210,7 @@ def _loaded(address: Address, name: str) -> Dataset:
         records, docs = _cut(records, docs, address.max_words)
     if records or not docs:
         made = build(source, records, read[0], docs)
+        _check_gold(address, records, made)
     else:
         pool = Pool()
         for doc in docs:
@@ -232,6 +236,32 @@ def _loaded(address: Address, name: str) -> Dataset:
         "files": {path.name: f"{_hash(path)} ({path.stat().st_size:,} bytes)" for path in read},
     }
     return replace(made, card=card)
+
+
+def _check_gold(address: Address, records: Sequence[Record], made: Dataset) -> None:
+    """Warn of gold passages that are not in the corpus. DataError: one's own table has some."""
+    lacking = [
+        (record, absent)
+        for record, question in zip(records, made.questions, strict=True)
+        if (absent := question.meta.get("gold_not_in_corpus"))
+    ]
+    if not lacking:
+        return
+    if address.format in _OWN:
+        record, absent = lacking[0]
+        shown = ", ".join(map(repr, absent[:4])) + (", ..." if len(absent) > 4 else "")
+        raise DataError(
+            address.path,
+            record.place,
+            f"gold of question {record.id!r} that is not in the corpus, or has no text: {shown}"
+            f" (questions with such gold: {len(lacking)})",
+            "name passages by id or title, or add them",
+        )
+    left_out = sum(len(absent) for _, absent in lacking)
+    log.warning(
+        "%s: %d of %d gold passages are not in the corpus and left out; recall is of the rest",
+        *(made.name, left_out, left_out + sum(len(q.gold) for q in made.questions)),
+    )
 
 
 def _contents(

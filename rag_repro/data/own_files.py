@@ -249,7 +249,7 @@ def _entry(row: Mapping[str, Any], place: str, position: int, found: Findings) -
         elif value is not None:
             found.tell(place, f"{key!r} is not text; put it in quotes")
     if "question" not in values:
-        if sound and not row.get("question"):  # else the cause was told
+        if sound and isinstance(row.get("question"), str | None):  # else the cause was told
             found.tell(place, "no question; fill the field 'question', or remove the line")
         return None
     for key in ("id", "kind"):  # these become columns and labels

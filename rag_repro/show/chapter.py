@@ -20,8 +20,9 @@ import numpy as np
 
 from rag_repro.data import ENVIRONMENT, is_made_here
 from rag_repro.data.titles import word
+from rag_repro.plain import shortened
 from rag_repro.show import exhibit_rows, ledger, missing, readers
-from rag_repro.show.escape import as_code, listing
+from rag_repro.show.escape import as_code, as_myst, listing
 from rag_repro.show.exhibit_rows import Row
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
@@ -59,7 +60,7 @@ class Chapter:
         elsewhere: Sequence[str] = (),
         folded: Sequence[str] = (),
     ):
-        self.run, self.folded = run, tuple(folded)
+        self.run, self.folded, self.stopped = run, tuple(folded), ""
         self.moved = tuple(name for name in run.changed if name in MOVING)
         self.shown = tuple(elsewhere if self.moved and elsewhere else exhibits)
         self.paper = papers.load(paper)
@@ -104,7 +105,9 @@ class Chapter:
 
         Data that was asked for by name and is missing stops it with its reason;
         data sets of the exhibit itself that are missing are left out, and so is what
-        must be trained first: its rows say how.
+        must be trained first: its rows say how. Conditions that an error stopped, as
+        those that need gold passages where none are named, are told in `source_note`,
+        unless there is nothing else to show.
         """
         cells = self._shown
         if "dataset" not in self.moved:
@@ -117,13 +120,18 @@ class Chapter:
         for cell in cells:
             fingerprint = self.workshop.fingerprint(cell.condition)
             records.set_aside(self.folder, cell.condition, fingerprint)
-        campaign.run(
-            cells,
-            self.workshop,
-            self.folder,
-            n=self.run.n_questions,
-            batch_size=self.run.batch_size,
-        )
+        try:
+            campaign.run(
+                cells,
+                self.workshop,
+                self.folder,
+                n=self.run.n_questions,
+                batch_size=self.run.batch_size,
+            )
+        except StudyError as error:
+            if not any(map(Results(self.folder).lines, cells)):
+                raise
+            self.stopped = f" {as_myst(shortened(error, 400))}."
 
     def _cells(self, exhibit: Exhibit) -> list[Cell]:
         return exhibit.cells(None if self.run.tier == "all" else self.run.tier)
@@ -282,7 +290,8 @@ class Chapter:
             changed = ", ".join(
                 as_code(f"{name} = {getattr(self.run, name)!r}") for name in self.moved
             )
-            return Note(f"Run for this page, with {changed}, but for what is committed already.")
+            first = f"Run for this page, with {changed}, but for what is committed already."
+            return Note(first + self.stopped)
         answers = sum(len(self.results.lines(c) or ()) for c in campaign.once(self._shown))
         first = (
             f", the first {self.run.n_questions} of each data set" if self.run.n_questions else ""

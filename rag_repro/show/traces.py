@@ -69,16 +69,17 @@ class Example:
 
 def example(
     before: Condition, after: Condition, workshop: Workshop, *, kind: str, n: int = 200
-) -> Example:
+) -> Example | None:
     """Ask both conditions their first n questions live, and take the first that `after` gains.
 
     That question is an illustration, chosen because it shows the mechanism (of
-    the given kind where there is one); the counts are over all n.
+    the given kind where there is one); the counts are over all n. None: no
+    question needs a dynamic-relevant passage.
     """
     dataset = workshop.dataset(before.dataset, before.split)
     asked = [q for q in dataset.questions if "dynamic" in {g.role for g in q.gold}][:n]
     if not asked:
-        raise ValueError(f"{dataset.name}: no question needs a dynamic-relevant passage")
+        return None
     both = again.answered([(c, q) for c in (before, after) for q in asked], workshop)
     pairs = list(zip(both[: len(asked)], both[len(asked) :], strict=True))
     found = [

@@ -179,14 +179,34 @@ def test_a_corpus_of_its_own_and_gold_by_id(tmp_path):
     refused(f"jsonl:{tmp_path}/c.jsonl", "no question", "add question=FIELD")
 
 
-def test_folders_of_beir(tmp_path):
+def test_gold_that_is_not_in_the_corpus_is_refused(tmp_path):
+    docs = [{"id": f"d{i}", "text": f"Text {i}."} for i in (1, 2)]
+    gold = [["d1"], ["d1", *(f"x{i}" for i in range(5))], "dy"]
+    rows = [{"question": f"Who {i}?", "g": g} for i, g in enumerate(gold)]
+    jsonl(tmp_path / "c.jsonl", [*docs, {"id": "d3", "text": " "}])
+    path, query = jsonl(tmp_path / "q.jsonl", rows), f"gold=g&corpus={tmp_path}/c.jsonl"
+    said = ("question 'q2'", "not in the corpus", "'x0', 'x1', 'x2', 'x3', ... (", "such gold: 2")
+    refused(f"jsonl:{path}?{query}", "q.jsonl, line 2", *said)
+    refused(f"jsonl:{path}?{query}&words=2", "q.jsonl, line 2", *said)
+    parquet.write_table(pyarrow.Table.from_pylist(rows[:2]), tmp_path / "q.parquet")
+    refused(f"parquet:{tmp_path}/q.parquet?{query}", *said[:-1], "such gold: 1")
+    jsonl(path, [{"question": "Who?", "g": "d3"}])
+    refused(f"jsonl:{path}?{query}", "or has no text: 'd3'")
+    # Without a corpus file, gold is among the passages of any question.
+    jsonl(path, [{"question": "Who?", "ps": [{"title": "T", "text": "x"}], "g": ["T", "U"]}])
+    refused(f"jsonl:{path}?gold=g&passages=ps", "'U'")
+
+
+def test_folders_of_beir(tmp_path, caplog):
     made = data.load(f"beir:{beir(tmp_path)}", split="test")
+    assert not caplog.text
     [question] = made.questions
     assert (question.id, question.gold_ids, question.candidates) == ("q1", ("d1", "d3"), ())
     assert len(made.corpus) == 4
     dev = data.load(f"beir:{tmp_path}?split=dev")
     assert [(q.id, q.gold_ids) for q in dev.questions] == [("q0", ("d0",)), ("q2", ())]
     assert dev.card["counts"]["gold_not_in_corpus"] == 1
+    assert "1 of 2 gold passages are not in the corpus" in caplog.text
     assert dev.name != made.name
     refused(f"beir:{tmp_path}?split=tset", "did you mean 'test'", "there are: dev, test")
 

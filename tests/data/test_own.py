@@ -272,6 +272,24 @@ def test_all_problems_are_told_at_once(folder):
     )
 
 
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("", "no question; fill"),
+        ("  ", "no question; fill"),
+        ("\u00a0", "no question; fill"),
+        (None, "no question; fill"),
+        (0, "'question' is not text"),
+        ([], "'question' is not text"),
+    ],
+)
+def test_a_line_without_a_question_is_told_of_once(folder, question, told):
+    lines = [json.dumps({"question": one}) for one in ("Who?", question)]
+    write(folder, {"questions.jsonl": "\n".join(lines)})
+    [problem] = problems(folder)
+    assert problem.startswith(f"questions.jsonl, line 2: {told}")
+
+
 def test_problems_reach_the_command_line_as_text(folder, capsys):
     write(folder, {"passages/empty.txt": ""})
     assert cli.main(["data", "card", f"folder:{folder}"]) == 2

@@ -11,7 +11,7 @@ import pytest
 from rag_repro.show import exhibit_rows
 from rag_repro.show.chapter import Chapter, Listing
 from rag_repro.show.picture import Note
-from rag_repro.study import campaign, papers, records
+from rag_repro.study import campaign, papers, records, runner
 from rag_repro.study.papers import StudyError
 from rag_repro.study.services import Workshop
 from tests.study import mini
@@ -244,6 +244,35 @@ def test_data_sets_of_the_exhibit_that_are_missing_are_left_out(home, asked):
 def test_data_that_was_asked_for_and_is_missing_stops_the_run(home):
     with pytest.raises(ValueError, match="RAG_REPRO_DATA"):
         home.desk(dataset="musique", retriever="bm25", n_questions=2)
+
+
+@pytest.fixture
+def goldless(monkeypatch):
+    """The k of conditions that are stopped, as those that need gold where none is named."""
+    stopped, run = [], runner.run
+
+    def refusing(condition, *args, **kwargs):
+        if condition.settings["k"] in stopped:
+            raise ValueError("question 'q1' names no gold passages")
+        return run(condition, *args, **kwargs)
+
+    monkeypatch.setattr(runner, "run", refusing)
+    return stopped
+
+
+def test_conditions_that_an_error_stops_are_told_beside_the_others(home, goldless):
+    goldless.append(4)
+    desk = home.desk(dataset=WORLD, retriever="bm25", n_questions=2)
+    assert {row.keys["k"] for row in desk.rows("table1") if row.ours} == {3}
+    said = repr(desk.source_note)
+    assert "2 of 4 conditions were stopped" in said
+    assert "question 'q1' names no gold passages" in said
+
+
+def test_where_an_error_stops_all_of_them_the_chapter_stops(home, goldless):
+    goldless += [3, 4]
+    with pytest.raises(StudyError, match="4 of 4 conditions were stopped"):
+        home.desk(dataset=WORLD, retriever="bm25", n_questions=2)
 
 
 def test_a_local_record_of_other_data_is_set_aside(home, asked):

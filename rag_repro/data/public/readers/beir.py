@@ -5,6 +5,7 @@
     qrels/test.tsv   query-id, corpus-id, score (a header line); also train and dev
 
 Only questions that the split judges are asked; relevant are passages with a score above 0.
+Of those that the corpus lacks `external` warns; recall is of the rest.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
     question=question  answers=answers  id=id      of a row (id: its number, where there is none)
     passages=ctxs      title=title  text=text      the row's own passages, and their fields
     gold=FIELD                                     their titles or ids, or true and false a passage
+                                                   (`external` says what it does if one is absent)
 
 A dot leads into an object, as `answers.text`. Passages are objects, texts, or an object of
 lists, as `datasets` writes them; a text may be a list of sentences.
