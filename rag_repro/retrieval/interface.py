@@ -375,12 +375,14 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def differences(expected: Mapping[str, Any], found: Any, apart: Collection[str] = ()) -> list[str]:
-    """One line a field in which two cards differ; the corpus's name may, and the parts `apart`."""
+    """One line a field in which two cards differ, the first ones; the corpus's name may, and the
+    parts `apart`."""
     want, have = dict(_flat(expected)), dict(_flat(found))
     names = [n for n in dict.fromkeys([*want, *have]) if n.split(".")[0] not in apart]
     differ = [n for n in names if n != "corpus.name" and want.get(n) != have.get(n)]
-    told = {n: shortened(repr(have.get(n)), 200) for n in differ}
-    return [f"  {n}: expected {want.get(n)!r}, found {one}" for n, one in told.items()]
+    told = {n: shortened(repr(have.get(n)), 200) for n in differ[:8]}
+    lines = [f"  {n}: expected {want.get(n)!r}, found {one}" for n, one in told.items()]
+    return [*lines, f"  and {len(differ) - 8} more"] if len(differ) > 8 else lines
 
 
 def _files_in(folder: Path) -> dict[str, dict[str, Any]]:

@@ -50,6 +50,8 @@ class Chapter:
     record.
     """
 
+    stopped = ""  # what an error kept from being run here
+
     def __init__(
         self,
         paper: str,
@@ -60,7 +62,7 @@ class Chapter:
         elsewhere: Sequence[str] = (),
         folded: Sequence[str] = (),
     ):
-        self.run, self.folded, self.stopped = run, tuple(folded), ""
+        self.run, self.folded = run, tuple(folded)
         self.moved = tuple(name for name in run.changed if name in MOVING)
         self.shown = tuple(elsewhere if self.moved and elsewhere else exhibits)
         self.paper = papers.load(paper)
