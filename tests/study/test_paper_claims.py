@@ -28,3 +28,11 @@ def test_every_claim_with_contrasts_has_a_primary_one_and_labels_of_its_own(pape
             labels = [c.label for c in claim.contrasts]
             assert all(labels), claim.id
             assert len(set(labels)) == len(labels), claim.id
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_a_control_is_judged_by_the_rule_of_its_claim(name):
+    """A claim that must hold everywhere has controls that hold everywhere, not on average."""
+    for claim in papers.load(name).claims:
+        rules = {c.rule for c in claim.contrasts if c.role == "primary"}
+        assert {c.rule for c in claim.contrasts if c.control} <= rules, claim.id
