@@ -254,9 +254,9 @@ run.table("table4", run.rows("table4", metric=["em", "f1", "retrievals"]), name=
 # What differs beside timing and query belongs to the timing rule: how much of a draft is kept (all behind a
 # window or a sentence, nothing of FLARE's doubtful sentence, what stands before the token in RIND), and how
 # often it searches, which is not matched. *RIND as often as random* is RIND at the $\theta$ of table 2's
-# controls, to be set beside random timing alone. By chance some answers meet no search at all, so *early
-# random timing* searches in the first sentence for certain, where RIND nearly always does, and by chance
-# from then on. *One search* is that for the question alone, and what each pairing has to beat.
+# controls, to be set beside random timing alone. *Early random timing* searches in the first sentence for
+# certain, and by chance from then on. *One search* is that for the question alone, and what each pairing has
+# to beat.
 
 # %% tags=["remove-input"]
 run.table("grid", run.rows("grid", metric=["em", "retrievals", "found_gold"]), name="tab-grid")

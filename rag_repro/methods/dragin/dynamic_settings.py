@@ -100,8 +100,8 @@ class DynamicSettings(Settings, Rind, Qfs):
         whole answer.
     timing: "rind"; "flare": a sentence with a doubtful token is written again;
         "sentence" (FS-RAG), "window" (FL-RAG): after each; "random": at a token, by chance;
-        "random_early": so too, and for certain in the first sentence, where RIND nearly always
-        gives an alarm, so that both have passages for every answer.
+        "random_early": so too, and in the first sentence for certain, so that passages are
+        found for every answer.
     query: "qfs"; "masked_sentence": the sentence with a blank for each doubtful token, FLARE's;
         "sure_sentence": without them and their blanks, so that words are glued;
         "sentence": the whole of it; "last_sentence", "last_tokens" before that place;
