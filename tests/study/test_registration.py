@@ -351,7 +351,7 @@ def test_controls_are_recorded():
         kind: {(c.more["method"], c.less["method"]) for c in contrasts if getattr(c, kind)}
         for kind in ("control", "shown")
     }
-    less = ("random", "random_early", "fl_matched")
+    less = ("random", "random_early", "random_first", "fl_matched")
     assert sides["control"] == {("dragin", row) for row in less}
     assert sides["shown"] == {("dragin_first", less) for less in ("sr", "fs", "flare")}
     rows = {cell.keys["method"] for cell in registration.deciding(test)}
