@@ -100,7 +100,16 @@ Listing(timing.rind)
 # rate on the testbed, where that gives as many searches.
 
 # %% tags=["remove-input"]
-TUNED = ["dragin", "dragin_first", "flare", "fl", "random", "random_early", "random_first", "released"]
+TUNED = [
+    "dragin",
+    "dragin_first",
+    "flare",
+    "fl",
+    "random",
+    "random_early",
+    "random_first",
+    "released",
+]
 tuned = run.rows("tuning", metric=["em", "retrievals"], method=TUNED)
 run.table("tuning", tuned, name="tab-tuning")
 
