@@ -353,7 +353,8 @@ def test_controls_are_recorded():
     }
     less = ("random", "random_early", "random_first", "fl_matched")
     assert sides["control"] == {("dragin", row) for row in less}
-    assert sides["shown"] == {("dragin_first", less) for less in ("sr", "fs", "flare")}
+    behind = {("dragin_first", less) for less in ("sr", "fs", "flare")}
+    assert sides["shown"] == behind | sides["control"] | {("first_matched", "random_first")}
     rows = {cell.keys["method"] for cell in registration.deciding(test)}
     assert {"random", "dragin_first", "dragin", "sr"} <= rows
     assert "matched" not in rows

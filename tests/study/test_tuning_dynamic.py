@@ -289,8 +289,8 @@ def test_settings_registered_on_public_questions_are_those_that_tuning_chose():
     for dataset, ground in papers.load("dragin").public.items():
         choices = _choices(f"{dataset}_train")
         assert ground.settings.items() <= _chosen(choices).items()
-        chance = {"random", "random_early", "random_first"}
-        assert {"dragin", "flare", "fl", "fl_matched", *chance} <= set(ground.settings)
+        rows = {"dragin", "flare", "fl", "fl_matched", "first_matched"}
+        assert rows | {"random", "random_early", "random_first"} <= set(ground.settings)
         assert {one.n for one in choices.values()} == {asked[dataset]}
         assert not choices["fl"].is_open
 
@@ -305,7 +305,10 @@ def _chosen(choices):
     made = {row: {choices[row].knob: choices[row].matched} for row in _MATCHED if row in choices}
     made |= {row: {choices[row].knob: choices[row].value} for row in _BEST if row in choices}
     made |= {row: made[of] for of, rows in _ALIKE.items() if of in made for row in rows}
-    return made | {"fl_matched": {"window": choices["fl"].matched}}
+    made["fl_matched"] = {"window": choices["fl"].matched}
+    first = choices.get("dragin_first")
+    public = first is not None and "random_first" in choices
+    return made | ({"first_matched": {"threshold": first.matched}} if public else {})
 
 
 _BEST = ("dragin_first", "fl")
