@@ -250,7 +250,9 @@ readers.gate(run.paper, run.results, run.tiers())
 # ## Table 2: answers
 #
 # *Gain* is against SR-RAG (SR-RAG's own against wo-RAG; the controls' against DRAGIN), on the same
-# questions.
+# questions. Rows *as often as DRAGIN*, and random timing behind a first search, have settings of their own
+# in registered tests alone. Here they have those of FL-RAG, of DRAGIN behind a first search and of random
+# timing; table 3 shows how often each searches.
 
 # %% tags=["remove-input"]
 main = run.rows("table2", metric=["em", "f1"])

@@ -89,12 +89,12 @@ Listing(timing.rind)
 # So the rule has changed. All dynamic methods are tuned on the same questions of the kinds that decide, 60
 # of HotpotQA and 27 of 2WikiMultihopQA, and 100 of world Z, each over one wide grid that ends at *never* and,
 # but for RIND and random timing, where many searches are slow, beyond the best value; of equal values the middle
-# one is taken. Chance that is early, or follows a first search, is only matched: its grid has a few values
-# around the match, and so have those with table 4's query. Beside the best value is the one at which a method searches as often as the paper prints, and
-# that is where methods are compared. `rag-repro tune` prints both, with the curve of quality against
-# searches. Registered tests take these values; what is not run of the grids of public sets says so below.
-# Table 4's query, the last sentence, is matched by itself: with it RIND searches less at the same $\theta$ of
-# world Z than with QFS.
+# one is taken. Chance that is early or follows a first search is only matched, over a few values around the
+# match; so is every rule with table 4's query. Beside the best value is the one at which a method searches as
+# often as the paper prints, and that is where methods are compared. `rag-repro tune` prints both, with the
+# curve of quality against searches. Registered tests take these values; what is not run of the grids of public
+# sets says so below. Table 4's query, the last sentence, is matched by itself: with it RIND searches less at
+# the same $\theta$ of world Z than with QFS.
 #
 # The controls of table 2 are not tuned but matched: the threshold of RIND without a factor gives an alarm at
 # as many of the words that RIND judged there, which is not as many alarms an answer. So is random timing's
@@ -118,11 +118,11 @@ run.table("tuning", tuned, name="tab-tuning")
 # Quality against searches, on these questions; the table has more rows. Where both search as often as the
 # paper prints, FLARE's EM is above RIND's on world Z and 2WikiMultihopQA, and below it on HotpotQA. Random
 # timing's is below RIND's on all three; where it searches in the first sentence for certain, it is level with
-# RIND's on world Z, above it on HotpotQA and below it on 2WikiMultihopQA. So on
-# world Z and HotpotQA RIND's gain over chance may be that it searches for nearly every question, which chance
-# alone does not; on 2WikiMultihopQA there is more to it. Behind a search for the question itself, chance is
-# further above RIND on HotpotQA, and further below it on 2WikiMultihopQA; so it is where RIND, too, has that
-# search. That is no verdict: these questions are few, and the thresholds were chosen on them.
+# RIND's on world Z, above it on HotpotQA and below it on 2WikiMultihopQA. So on world Z and HotpotQA RIND's
+# gain over chance may be that it searches for nearly every question, which chance alone does not. Behind a
+# search for the question itself, chance is further above RIND on HotpotQA, and further below it on
+# 2WikiMultihopQA. Where RIND has that search, too, chance is again above it on HotpotQA and below it on
+# 2WikiMultihopQA. That is no verdict: these questions are few, and the thresholds were chosen on them.
 
 # %% tags=["remove-input"]
 curve(

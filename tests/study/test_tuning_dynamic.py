@@ -262,8 +262,9 @@ def test_its_public_grids_are_one_per_method_and_ask_the_kinds_that_decide():
         place = cell.keys["dataset"], cell.kinds, cell.n
         grids.setdefault(cell.keys["method"], {}).setdefault(place, []).append(cell.keys[knob])
     rules = ("rind", "random", "random_early", "flare", "window")
-    own = {"dragin", "flare", "random", "random_early", "random_first", "fl", "released"}
-    assert set(grids) == own | {"dragin_first"} | {f"{timing}_last" for timing in rules}
+    own = {"dragin", "dragin_first", "flare", "fl", "released"}
+    own |= {"random", "random_early", "random_first"}
+    assert set(grids) == own | {f"{timing}_last" for timing in rules}
     hotpotqa = "hotpotqa_train", ("bridge",), 60
     wiki = "2wikimultihopqa_train", ("compositional", "inference"), 27
     for by_place in grids.values():
@@ -306,9 +307,9 @@ def _chosen(choices):
     made |= {row: {choices[row].knob: choices[row].value} for row in _BEST if row in choices}
     made |= {row: made[of] for of, rows in _ALIKE.items() if of in made for row in rows}
     made["fl_matched"] = {"window": choices["fl"].matched}
-    first = choices.get("dragin_first")
-    public = first is not None and "random_first" in choices
-    return made | ({"first_matched": {"threshold": first.matched}} if public else {})
+    if "random_first" in choices:  # on public sets alone
+        made["first_matched"] = {"threshold": choices["dragin_first"].matched}
+    return made
 
 
 _BEST = ("dragin_first", "fl")
