@@ -602,8 +602,8 @@ SAID = [
     Said(
         "32_dragin_threshold",
         "Behind a search for the question itself, chance is further above RIND on HotpotQA, and "
-        "further below it on 2WikiMultihopQA. Where RIND has that search, too, chance is again above "
-        "it on HotpotQA and below it on 2WikiMultihopQA",
+        "further below it on 2WikiMultihopQA. Where RIND has that search, too, chance is again "
+        "above it on HotpotQA and below it on 2WikiMultihopQA",
         _chance_behind_a_search,
     ),
     Said(
