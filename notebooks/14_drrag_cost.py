@@ -43,9 +43,11 @@ batch_size = 1  # questions in flight at once, of those asked again
 # %% tags=["hide-input"]
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 from IPython.display import display
 
-from rag_repro.analysis import question_groups
+from rag_repro.data import synthworld
 from rag_repro.data.titles import word
 from rag_repro.publish import chapter
 from rag_repro.show import (
@@ -61,8 +63,8 @@ from rag_repro.show import (
     label,
     level,
     mean,
+    missing,
     table,
-    traces,
 )
 from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
@@ -163,10 +165,34 @@ Listing(timed_runs.take_turns, timed_runs.Seat.ask, clock.Clocked)
 # classifier was asked anything.
 
 # %% tags=["remove-input"]
-shown = [c for c in run.paper.exhibit("fig3").cells() if c.keys["method"] == "dr_rag"]
-cell = min(shown, key=lambda c: c.tier != "testbed", default=None)
-line = traces.timed(cell, run.results) if cell else None
-traces.clock_table(line, cell)
+CALLS = {
+    "reader": "the reader writes",
+    "retriever": "search",
+    "retriever.encoder": "of it, queries encoded",
+    "encoder": "texts encoded",
+    "scorer": "the classifier judges",
+}
+
+
+def clock_table(line):
+    """One timed answer, call by call, in order; of several turns the first."""
+    turn = line["turns"][0]
+    calls = [*turn["clock"], ["all in all", turn["seconds"], ""]]
+    return Table(
+        ["call", "items", "milliseconds", "of the whole"],
+        [
+            [CALLS.get(kind, kind), items, f"{1000 * s:,.1f}", f"{100 * s / turn['seconds']:.1f} %"]
+            for kind, s, items in calls
+        ],
+        f"The clock of one answer, question {line['id']}",
+    )
+
+
+cells = [c for c in run.paper.exhibit("fig3").cells() if c.keys["method"] == "dr_rag"]
+cells.sort(key=lambda c: c.tier != "testbed")
+lines = (cells and run.results.lines(cells[0])) or ()
+first = next((line for line in lines if line["cost"].get("scored")), lines[0] if lines else None)
+clock_table(first) if first else missing.note(cells[:1], run.results)
 
 # %% [markdown] tags=["result"]
 # ## Figure 3 and the columns Step and Time of table 2
@@ -356,17 +382,35 @@ for metric, what in {"recall": "Recall at k = 4", "ms": "Time without a reading"
 # those alone.
 
 # %% tags=["hide-input"]
-WORLDS = ["world-B", "world-C", "world-D"]
-worlds = [run.workshop.dataset(name, "test") for name in WORLDS]
-AT_4 = {"dataset": WORLDS, "k": 4, "own_candidates": False}
+WORLDS = ["B", "C", "D"]
+asked = {
+    question.id: [
+        np.mean([len(dataset.corpus.by_id[name].text.split()) for name in question.gold_ids]),
+        made.subject_of[max(question.gold, key=lambda gold: gold.hop or 0).passage_id].kind,
+    ]
+    for made in map(synthworld.world, WORLDS)
+    for dataset in [run.workshop.dataset(f"world-{made.name}", "test")]
+    for question in dataset.questions
+}
+QUESTIONS = pd.DataFrame.from_dict(asked, orient="index", columns=["words", "subject"])
+third, ends = pd.qcut(QUESTIONS["words"], 3, labels=False, retbins=True)
+QUESTIONS["length"] = third.map(
+    {
+        0: f"short: up to {ends[1]:.0f} words",
+        1: f"middle: up to {ends[2]:.0f} words",
+        2: f"long: over {ends[2]:.0f} words",
+    }
+)
+AT_4 = {"dataset": [f"world-{name}" for name in WORLDS], "k": 4, "own_candidates": False}
 SEARCHED = entries(run, "table5", method=["sm", "qdc", "cfs"], **AT_4)
 ADDED = {
     "method": label(),
     "recall, % [95 %], n": level("recall"),
     "added to SM, n": gain("recall", over={"method": "sm"}),
 }
+lengths = QUESTIONS.sort_values("words").groupby("length", sort=False).groups
 table(
-    grouped(SEARCHED, question_groups.by_length(worlds)),
+    grouped(SEARCHED, lengths),
     {"length of the needed passages": group(), **ADDED},
     "Recall by length of the needed passages, worlds B to D",
     "tab-by-length",
@@ -377,10 +421,11 @@ table(
 
 # %% tags=["hide-input"]
 FEWEST = 30  # questions of a group that is shown
-asked = {line["id"] for e in SEARCHED for line in e.results.lines(e.cell) or ()}
-subjects = {name: ids & asked for name, ids in question_groups.by_subject(worlds).items()}
+answered = {line["id"] for e in SEARCHED for line in e.results.lines(e.cell) or ()}
+subjects = QUESTIONS[QUESTIONS.index.isin(answered)].groupby("subject").groups
+subjects = {name: ids for name, ids in subjects.items() if len(ids) >= FEWEST}
 table(
-    grouped(SEARCHED, {name: ids for name, ids in subjects.items() if len(ids) >= FEWEST}),
+    grouped(SEARCHED, dict(sorted(subjects.items(), key=lambda pair: (-len(pair[1]), pair[0])))),
     {"subject of the last needed passage": group(), **ADDED},
     "Recall by subject of the last needed passage, worlds B to D",
     "tab-by-subject",

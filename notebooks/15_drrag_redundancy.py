@@ -49,7 +49,6 @@ from rag_repro.methods.baselines import controls
 from rag_repro.publish import chapter
 from rag_repro.show import (
     Column,
-    arithmetic,
     cases,
     curve,
     entries,
@@ -64,6 +63,7 @@ from rag_repro.show import (
 from rag_repro.show.chapter import Listing
 from rag_repro.show.table import Table
 from rag_repro.study.grouping import SHARES, gold_found
+from rag_repro.study.printed import Compared
 
 run = chapter(
     "15_drrag_redundancy", globals(), "drrag", exhibits=("coverage", "distractors", "readers")
@@ -227,8 +227,9 @@ frontier(
 # CIS loses:
 
 # %% tags=["hide-input"]
-recall = arithmetic.gains(run.paper, "table5", "cis", "qdc", metric="recall")
-answers = arithmetic.gains(run.paper, "table3", "cis", "qdc")
+SIDES = {"method": "cis"}, {"method": "qdc"}
+recall = Compared("table5", *SIDES, {"metric": "recall"}).values(run.paper)
+answers = Compared("table3", *SIDES).values(run.paper)
 body = []
 for place, change in sorted(recall.items(), key=lambda item: item[1]):
     at = {name: dict(place)[name] for name in ("dataset", "k")}

@@ -62,12 +62,12 @@ from rag_repro.show import (
     paper_gain,
     readers,
     table,
-    traces,
 )
 from rag_repro.show.chapter import Listing
 from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
 from rag_repro.show.values import points
+from rag_repro.study import again
 
 run = chapter(
     "20_erm4",
@@ -167,8 +167,8 @@ def pipelines(question, cells):
         return passages[name].title + ("*" if name in question.gold_ids else "")
 
     queries, labels = [], []
-    for cell in cells:
-        answer, _ = traces.walk(cell.condition, question, run.workshop)
+    answers = again.answered([(cell.condition, question) for cell in cells], run.workshop)
+    for cell, answer in zip(cells, answers, strict=True):
         row = MAIN.methods[cell.keys["method"]].label
         for event in answer.trace:
             if event.get("stage") == "retrieve":

@@ -43,7 +43,8 @@ from dataclasses import replace
 
 from IPython.display import display
 
-from rag_repro.analysis import popularity
+from rag_repro.evaluation.calibration import Judgements, auc
+from rag_repro.evaluation.resampling import new_generator
 from rag_repro.methods.erm4 import pipeline, trigger
 from rag_repro.publish import chapter
 from rag_repro.retrieval.reservoir import QueryCache, Reservoir
@@ -312,18 +313,30 @@ heat(
 
 
 # %% tags=["remove-input"]
+def area(values, truth):
+    """Area under the ROC curve, %; of questions that all have gold in memory, or none, there is none."""
+    if len(set(truth.values > 0)) < 2:
+        return "all alike"
+    judged = Judgements.from_labels(values, truth.values > 0, truth.clusters)
+    return within(auc(judged, new_generator()).cut(0, 1).scaled(100), 1)
+
+
 def areas(whole):
-    """The lines of a data set; whole: its row that recalls all of memory."""
+    """The lines of a data set; whole: its row that recalls all of memory. The largest similarity,
+    to the steps of τ, reaches τ where the popularity at τ is 1 or more."""
     swept = entries(run, "trigger", method="memory", theta=3, dataset=whole.keys["dataset"])
     popular = {e.keys["tau"]: e.results.scores(e.cell, "popularity") for e in swept}
-    popular = {tau: scores for tau, scores in popular.items() if scores}
+    popular = {tau: scores.by_id() for tau, scores in sorted(popular.items()) if scores}
     holds = whole.results.scores(whole.cell, "memory_holds_gold")
     if not popular or holds is None:
         return []
-    return [
-        [key("dataset").text(whole), name, within(area, 1) or "all alike", level_.text(whole)]
-        for name, area in popularity.areas(popular, holds).items()
+    truth = holds.at([q for q in holds.ids if all(q in by for by in popular.values())])
+    told = {f"popularity, τ {tau:g}": [by[q] for q in truth.ids] for tau, by in popular.items()}
+    told["largest similarity"] = [
+        max([0.0, *(tau for tau, by in popular.items() if by[q] >= 1)]) for q in truth.ids
     ]
+    first = key("dataset").text(whole)
+    return [[first, name, area(v, truth), level_.text(whole)] for name, v in told.items()]
 
 
 level_ = level("memory_holds_gold").printed(digits=1)

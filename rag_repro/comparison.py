@@ -16,12 +16,14 @@ from rag_repro.plain import fits, hints, shortened
 from rag_repro.quick import workshop
 from rag_repro.schema.dataset import Dataset
 from rag_repro.show import exhibit_rows
-from rag_repro.show.picture import Picture
+from rag_repro.show.columns import Entry, level, mean
+from rag_repro.show.figures import frontier
+from rag_repro.show.picture import Note, Picture
 from rag_repro.show.table import Table
 from rag_repro.study import campaign, records
 from rag_repro.study.exhibits import Exhibit, ExhibitMethod, Grid
 from rag_repro.study.papers import Cell, Paper
-from rag_repro.study.scores import Results, resampled
+from rag_repro.study.scores import Results
 from rag_repro.study.services import Workshop
 from rag_repro.study.setups import READER, RETRIEVER, CannotServe, Setup, setup
 from rag_repro.words import printable
@@ -39,16 +41,21 @@ COSTS = ("retrievals", "reader_calls", "prompt_tokens", "new_tokens")
 class Comparison:
     """Methods on the same questions, from records; the first one is the baseline.
 
-    cells: row -> its condition. rows: one per method and metric, with intervals and the paired
+    entries: each method's condition. rows: one per method and metric, with intervals and the paired
     difference. failures: row -> why it did not run, or not to its end.
     """
 
     dataset: Dataset
-    cells: Mapping[str, Cell]
+    entries: tuple[Entry, ...]
     rows: tuple[exhibit_rows.Row, ...]
     results: Results
     metrics: tuple[str, ...]
     failures: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cells(self) -> Mapping[str, Cell]:
+        """Row -> its condition."""
+        return {entry.method: entry.cell for entry in self.entries}
 
     def lines(self, method: str) -> tuple[Mapping[str, Any], ...]:
         """The row's records, one per question; none where it did not run."""
@@ -157,41 +164,17 @@ class Comparison:
             frames.append(frame)
         return pandas.concat(frames, ignore_index=True) if frames else pandas.DataFrame()
 
-    def plot(self, metric: str | None = None, cost: str = "retrievals") -> Picture:
+    def plot(self, metric: str | None = None, cost: str = "retrievals") -> Picture | Note:
         """Quality against cost: a point per method, with the quality's 95 % interval.
 
         metric: one of the compared ones (the last one, if none is named). cost: any metric of
         costs, as "retrievals", "reader_calls", "new_tokens" or "prompt_tokens".
         """
-        from rag_repro.show.picture import MARKERS, across, legend_of_labels, plots, whiskers
-
         metric = metric or self.metrics[-1]
-        plt, colours = plots()
-        figure, axis = plt.subplots(figsize=(across(), 3.4), layout="constrained")
-        spoken = []
-        for i, (method, cell) in enumerate(self.cells.items()):
-            quality = self.results.scores(cell, metric)
-            costs = self.results.scores(cell, cost)
-            if quality is None or costs is None:
-                continue
-            interval, mean = resampled(quality, metric).interval(), costs.values.mean()
-            axis.errorbar(
-                [mean],
-                [interval.estimate],
-                whiskers([interval]),
-                color=colours[i % len(colours)],
-                marker=MARKERS[i % len(MARKERS)],
-                ls="",
-                label=method,
-            )
-            spoken.append(f"{method}: {interval.estimate:.1f} at {mean:.1f}")
-        if not spoken:
-            plt.close(figure)
+        quality, spent = level(metric), mean(cost)
+        if not any(quality.read(e) and spent.read(e) is not None for e in self.entries):
             raise ValueError(f"nothing to plot: no method has {metric} and {cost}")
-        axis.set_xlabel(f"{known_metrics.get(cost).symbol} per question")
-        axis.set_ylabel(known_metrics.get(metric).symbol)
-        legend_of_labels(figure)
-        return Picture(figure, f"{metric} against {cost} per question. {'; '.join(spoken)}.")
+        return frontier(self.entries, spent, quality, caption=f"{metric} against {cost}")
 
     def __repr__(self) -> str:
         table = self.table
@@ -262,7 +245,7 @@ def compare(
     paper = Paper("own", "", "", "", Path(), {"compare": exhibit}, ())
     return Comparison(
         questions,
-        cells,
+        tuple(Entry(paper, exhibit, cell, kept) for cell in cells.values()),
         tuple(exhibit_rows.rows(paper, exhibit, kept)),
         kept,
         tuple(metrics),

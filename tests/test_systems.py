@@ -283,7 +283,7 @@ def test_a_comparison_as_a_frame_and_as_a_picture(tmp_path, town):
     assert means["bm25-rag"] == pytest.approx(100 / 3)
     assert set(frame[frame.method == "bm25-rag"].retrievals) == {1.0}
     picture = made.plot("acc", "retrievals")
-    assert "bm25-rag: 33.3 at 1.0" in picture.alt
+    assert "bm25-rag: 33 at 1.0" in picture.alt
     with pytest.raises(ValueError, match="nothing to plot"):
         made.plot("acc", "seconds")
 

@@ -14,33 +14,9 @@ from rag_repro.show.table import Table
 from rag_repro.study.audits import Finding, points
 from rag_repro.study.exhibits import Exhibit
 from rag_repro.study.papers import Claim, Paper
-from rag_repro.study.printed import LEVEL, Compared, Place
+from rag_repro.study.printed import LEVEL, Compared, has, place_of
 
-Entry = Mapping[str, str]
 ANSWERS = ("em", "f1", "acc")
-
-
-def pick(entries: Iterable[Entry], **wanted: str | Sequence[str]) -> list[Entry]:
-    """The printed values whose keys have the wanted value, or one of several."""
-    return [
-        entry
-        for entry in entries
-        if all(
-            entry.get(key) == value if isinstance(value, str) else entry.get(key) in value
-            for key, value in wanted.items()
-        )
-    ]
-
-
-def gains(
-    paper: Paper, key: str, method: str, baseline: str, **where: str | Sequence[str]
-) -> dict[Place, Decimal]:
-    """Every difference between two methods' printed values, by all their other keys."""
-    return Compared(key, {"method": method}, {"method": baseline}, where).values(paper)
-
-
-def _place(entry: Entry) -> tuple:
-    return tuple((k, v) for k, v in entry.items() if k not in ("method", "value", "note"))
 
 
 def best(
@@ -62,12 +38,11 @@ def best(
     """
     known = {**(labels or {}), **{k: m.label for k, m in paper.exhibit(key).methods.items()}}
     cells: dict[tuple, dict[str, Decimal]] = {}
-    found = pick(paper.printed(key), method=methods, metric=metrics, **wanted)
-    for entry in sorted(found, key=lambda entry: list(methods).index(entry["method"])):
-        method = entry["method"]
-        who = ", ".join([known.get(method, method), *(entry[k] for k in across)])
-        place = tuple(pair for pair in _place(entry) if pair[0] not in across)
-        cells.setdefault(place, {})[who] = Decimal(entry["value"])
+    wanted = {"method": methods, "metric": metrics, **wanted}
+    found = [row for row in paper.printed(key) if has(row, wanted)]
+    for row in sorted(found, key=lambda row: [*methods].index(row["method"])):
+        who = ", ".join([known.get(row["method"], row["method"]), *(row[k] for k in across)])
+        cells.setdefault(place_of(row, {"method", *across}), {})[who] = Decimal(row["value"])
     won = dict.fromkeys([*(who for values in cells.values() for who in values), "two alike"], 0)
     for values in cells.values():
         top = [who for who, value in values.items() if value == max(values.values())]

@@ -154,6 +154,7 @@ def case(
     fine: Told | None = None,
     names: Sequence[str] = (),
     counted: Sequence[str] = (),
+    walked: bool = False,
 ) -> list[Table | Note]:
     """The first testbed question of which `after` is the better: what each handed on and said.
 
@@ -162,7 +163,8 @@ def case(
     `worse` is something else, which is no second method's outcome.
     before, after: as `counts` has them. fine: asked beside `better` of the question
     that is shown, where there is such a one; it does not count. names: of the two in words;
-    counted: of what happens and of its reverse.
+    counted: of what happens and of its reverse. walked: with every step of `after`, taken now
+    where nothing that it needs is lacking.
     """
     sides = _sides(exhibit, before, after, "testbed")
     held = (versus(results, *pair, better, worse) for pair in sides)
@@ -184,7 +186,11 @@ def case(
         else [Note("No such question is of the kind looked for; here is the first case.")]
     )
     dataset = workshop.dataset(found.after.condition.dataset, found.after.condition.split)
-    pages = _pages(shown or found.gained[0], dataset, found, names)
+    pair = shown or found.gained[0]
+    pages = _pages(pair, dataset, found, names)
+    if walked and workshop.lacks(found.after.condition) is None:
+        question, caption = dataset.by_id[pair[0]["id"]], f"Every step of {names[1]}, taken now"
+        pages.insert(1, traces.walk(found.after.condition, question, workshop, caption))
     return [*said, *pages, _count_table(found, counted, tested=worse is None)]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_repro import engine
@@ -20,7 +20,6 @@ from rag_repro.schema import (
     Call,
     Cost,
     Generate,
-    Hit,
     Question,
     Read,
     Recall,
@@ -29,83 +28,12 @@ from rag_repro.schema import (
     Score,
 )
 from rag_repro.schema.dataset import Dataset
-from rag_repro.show import missing
 from rag_repro.show.escape import one_line
-from rag_repro.show.picture import Note
 from rag_repro.show.table import Table
-from rag_repro.study import again
 from rag_repro.study.conditions import Condition
-from rag_repro.study.exhibits import Cell
-from rag_repro.study.scores import Results
 from rag_repro.study.services import Workshop
 
 SHOWN = 160  # characters of a query or passage; the rest is an ellipsis
-
-
-@dataclass(frozen=True)
-class Example:
-    """One question under two conditions, and how often they part.
-
-    gained: questions whose dynamic-relevant passages only `after` all finds;
-    lost: only `before`; of: questions with such a passage that were asked.
-    """
-
-    question: Question
-    dataset: Dataset
-    before: Answer
-    after: Answer
-    searches: tuple[tuple[str, Sequence[Hit]], ...]
-    gained: int
-    lost: int
-    of: int
-
-    @property
-    def counts(self) -> Table:
-        head = ["only by two searches", "only by one", "by both or neither", "questions"]
-        body = [self.gained, self.lost, self.of - self.gained - self.lost, self.of]
-        caption = "Questions whose dynamic-relevant passages are all found, by what"
-        return Table(head, [body], caption)
-
-
-def example(
-    before: Condition, after: Condition, workshop: Workshop, *, kind: str, n: int = 200
-) -> Example | None:
-    """Ask both conditions their first n questions live, and take the first that `after` gains.
-
-    That question is an illustration, chosen because it shows the mechanism (of
-    the given kind where there is one); the counts are over all n. None: no
-    question needs a dynamic-relevant passage.
-    """
-    dataset = workshop.dataset(before.dataset, before.split)
-    asked = [q for q in dataset.questions if "dynamic" in {g.role for g in q.gold}][:n]
-    if not asked:
-        return None
-    both = again.answered([(c, q) for c in (before, after) for q in asked], workshop)
-    pairs = list(zip(both[: len(asked)], both[len(asked) :], strict=True))
-    found = [
-        tuple(_finds(answer, q) for answer in pair) for q, pair in zip(asked, pairs, strict=True)
-    ]
-    gained = [i for i, ones in enumerate(found) if ones == (False, True)]
-    at = next((i for i in gained if asked[i].kind == kind), (gained or [0])[0])
-    answer, searches = walk(after, asked[at], workshop)
-    counts = len(gained), found.count((True, False)), len(asked)
-    return Example(asked[at], dataset, pairs[at][0], answer, tuple(searches), *counts)
-
-
-def _finds(answer: Answer, question: Question) -> bool:
-    """Whether all dynamic-relevant passages are among the hits."""
-    hits = {hit.passage.id for hit in answer.hits}
-    return all(g.passage_id in hits for g in question.gold if g.role == "dynamic")
-
-
-def walk(
-    condition: Condition, question: Question, workshop: Workshop
-) -> tuple[Answer, list[tuple[str, list[Hit]]]]:
-    """Answer one question live -> its answer, and every search with its hits."""
-    heard: list[Step] = []
-    task = engine.Task(question, listen(condition.spec.run, heard), condition.configured)
-    [(_, answer)] = engine.run([task], workshop.services(condition), batch_size=1)
-    return answer, [(s.call.query, s.result) for s in heard if isinstance(s.call, Retrieve)]
 
 
 def question_table(question: Question, dataset: Dataset) -> Table:
@@ -124,20 +52,7 @@ def roles_of(question: Question) -> dict[str, str]:
     return {gold.passage_id: gold.role or "yes" for gold in question.gold}
 
 
-def search_table(searches: Sequence[tuple[str, Sequence[Hit]]], question: Question) -> Table:
-    """One line a hit, the query at its first: what each search found, and what of it is gold."""
-    roles = roles_of(question)
-    body = []
-    for query, hits in searches:
-        for hit in hits:
-            said = short(query) if hit.rank == 1 else ""
-            gold = roles.get(hit.passage.id, "")
-            body.append([said, hit.rank, f"{hit.score:.2f}", hit.passage.title, gold])
-    head = ["query", "rank", "score", "passage", "gold"]
-    return Table(head, body, "Every search with what it found")
-
-
-def context_table(answer: Answer, question: Question, caption: str = "") -> Table:
+def context_table(answer: Answer, question: Question, caption: str) -> Table:
     """The passages that the method hands on, in their order."""
     roles = roles_of(question)
     body = [
@@ -145,7 +60,7 @@ def context_table(answer: Answer, question: Question, caption: str = "") -> Tabl
         for place, hit in enumerate(answer.hits, start=1)
     ]
     head = ["place", "passage", "text", "gold"]
-    return Table(head, body, caption or "The passages that the method hands on")
+    return Table(head, body, caption)
 
 
 def short(text: str, most: int = SHOWN) -> str:
@@ -186,6 +101,14 @@ def listen(method: Method, heard: list[Step]) -> Method:
             heard.extend(map(Step, calls, results))
 
     return run
+
+
+def walk(condition: Condition, question: Question, workshop: Workshop, caption: str = "") -> Table:
+    """Every call of the condition's method on one question, which is asked now."""
+    heard: list[Step] = []
+    task = engine.Task(question, listen(condition.spec.run, heard), condition.configured)
+    [(_, answer)] = engine.run([task], workshop.services(condition), batch_size=1)
+    return replace(table(heard, question, answer), caption=caption)
 
 
 def rows(steps: Sequence[Step]) -> Iterator[tuple[str, str, list[str]]]:
@@ -366,39 +289,3 @@ _TOLD: Mapping[str, Callable[[Event], Iterator[tuple[str, str]]]] = {
     "write": lambda event: iter([("writes", repr(event["text"]))]),
     "ask_again": lambda event: iter([("asks again", repr(event["text"]))]),
 }
-
-
-_KINDS = {
-    "reader": "the reader writes",
-    "retriever": "search",
-    "retriever.encoder": "of it, queries encoded",
-    "encoder": "texts encoded",
-    "scorer": "the classifier judges",
-    "reservoir": "the reservoir",
-}
-
-
-def timed(cell: Cell, results: Results) -> Mapping[str, Any] | None:
-    """The first timed answer in which a classifier was asked, else the first; None without any."""
-    lines = results.lines(cell) or ()
-    judged = (line for line in lines if line["cost"].get("scored"))
-    return next(judged, lines[0] if lines else None)
-
-
-def clock_table(line: Mapping[str, Any] | None, cell: Cell | None) -> Table | Note:
-    """One timed answer, call by call, in order; of several turns the first.
-
-    cell: None where the method is not shown at all.
-    """
-    if line is None:
-        if cell is None:
-            return Note("This method is not among the rows shown.")
-        return missing.of_cells([cell]).note
-    turn = line["turns"][0]
-    body = [
-        [_KINDS[kind], items, f"{1000 * seconds:,.1f}", f"{100 * seconds / turn['seconds']:.1f} %"]
-        for kind, seconds, items in turn["clock"]
-    ]
-    body.append(["all in all", "", f"{1000 * turn['seconds']:,.1f}", "100.0 %"])
-    caption = f"The clock of one answer, question {line['id']}"
-    return Table(["call", "items", "milliseconds", "of the whole"], body, caption)

@@ -50,17 +50,17 @@ class Compared:
         rows = [row for row in paper.printed(self.exhibit) if has(row, self.where)]
         more = [row for row in rows if has(row, self.more)]
         if self.less is None:
-            made = {_place(row): (Decimal(row["value"]), None) for row in more}
+            made = {place_of(row): (Decimal(row["value"]), None) for row in more}
         else:
             apart = {*self.more, *self.less}
             less: dict[Place, list[Decimal]] = defaultdict(list)
             for row in rows:
                 if has(row, self.less):
-                    less[_place(row, apart)].append(Decimal(row["value"]))
+                    less[place_of(row, apart)].append(Decimal(row["value"]))
             made = {
-                _place(row): (Decimal(row["value"]), max(less[_place(row, apart)]))
+                place_of(row): (Decimal(row["value"]), max(less[place_of(row, apart)]))
                 for row in more
-                if _place(row, apart) in less
+                if place_of(row, apart) in less
             }
         if not made:
             raise StudyError(f"{paper.name}.{self.exhibit} prints nothing of {self.more}")
@@ -125,7 +125,8 @@ def has(row: Mapping[str, str], keys: Mapping[str, Any]) -> bool:
     )
 
 
-def _place(row: Mapping[str, str], apart: Collection[str] = ()) -> Place:
+def place_of(row: Mapping[str, str], apart: Collection[str] = ()) -> Place:
+    """A printed value's keys, but for those that tell sides `apart`."""
     return tuple((k, v) for k, v in row.items() if k not in {*apart, "value", "note"})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rag_repro import data
@@ -149,6 +151,30 @@ def test_a_case_is_the_first_that_is_better_with_both_counts_at_its_end(exhibit,
     assert pages[3].body == [["SM", "sm says 4"], ["QDC", "qdc says 4"]]
     assert pages[-1].head[:2] == ["QDC alone", "SM alone"]
     assert pages[-1].body == [[5, 2, 3, 10, "0.453"]]
+
+
+def test_a_case_is_walked_through_now_where_nothing_is_lacking(exhibit, world, tmp_path):
+    read = cases.case(
+        exhibit,
+        fill(tmp_path / "read", exhibit, world.questions[:10], mixed),
+        Workshop(),
+        SM,
+        QDC,
+        walked=True,
+    )
+    assert read[1].caption == "Handed on by SM, k = 4"  # its reader is not trained here
+    found = Exhibit(
+        "mini.found", "", "", ("acc",), METHODS, (replace(exhibit.grids[1], reader=None),)
+    )
+    results = fill(tmp_path / "found", found, world.questions[:10], mixed)
+    question = world.questions[4]
+    pages = cases.case(found, results, Workshop(), SM, QDC, walked=True)
+    assert pages[1].caption == "Every step of QDC, taken now"
+    searched = [row[2] for row in pages[1].body if row[1] == "search"]
+    assert searched[0] == question.text
+    assert len(searched) == 3  # with the question, and with each of two first passages
+    assert all(query.startswith(question.text) for query in searched[1:])
+    assert "yes" in [row[4] for row in pages[1].body]
 
 
 def test_the_same_passages_in_the_same_order_are_shown_once(exhibit, world, tmp_path):

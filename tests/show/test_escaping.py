@@ -164,9 +164,9 @@ def test_a_control_character_is_seen_and_can_be_written():
 def test_tables_of_questions_passages_and_searches():
     for question in QUESTIONS:
         shown_in(traces.question_table(question, DATASET))
-    searches = [(text, HITS[i : i + 2]) for i, text in enumerate(HOSTILE)]
-    shown_in(traces.search_table(searches, QUESTIONS[0]))
-    shown_in(traces.context_table(Answer(hits=HITS), QUESTIONS[0]))
+    steps = [traces.Step(Retrieve(text, 2), HITS[i : i + 2]) for i, text in enumerate(HOSTILE)]
+    shown_in(traces.table(steps, QUESTIONS[0], Answer(hits=HITS)))
+    shown_in(traces.context_table(Answer(hits=HITS), QUESTIONS[0], HOSTILE[0]))
     # the data's own words are really in there
     assert HOSTILE[0] in cells_of(traces.question_table(QUESTIONS[0], DATASET))
 

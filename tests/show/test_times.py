@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from rag_repro import show
-from rag_repro.show import traces
 from rag_repro.study import papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.scores import Results, Scores, ratio
@@ -132,14 +131,6 @@ def fill(book, tier, passages=1000, f1=0.5):
                 )
 
 
-def test_what_nobody_has_timed_says_how_to(book):
-    cell = book.exhibit.cells("testbed")[0]
-    assert traces.timed(cell, book.results()) is None
-    command = "`rag-repro time mini.fig3 --dataset world-B@1000`"
-    assert repr(traces.clock_table(None, cell)) == f"Not run: {command}."
-    assert "not among the rows" in repr(traces.clock_table(None, None))
-
-
 def test_parts_of_a_stacked_bar_are_the_whole(book):
     fill(book, "public")
     desk = SimpleNamespace(paper=book.paper, results=book.results(), tiers=lambda: ["public"])
@@ -151,23 +142,6 @@ def test_parts_of_a_stacked_bar_are_the_whole(book):
     assert summed == pytest.approx(whole)
     picture = show.bars(shown, columns, stacked=True)
     assert "MuSiQue, DR-RAG: reader 1.8, scorer 0.1" in picture.alt
-
-
-def test_the_worked_answer_is_one_with_pairs_and_told_call_by_call(book):
-    fill(book, "public")
-    cell = book.exhibit.cells("public")[1]
-    line = traces.timed(cell, book.results())
-    assert line["id"] == "q0"
-    table = traces.clock_table(line, cell)
-    assert [row[0] for row in table.body] == [
-        "of it, queries encoded",
-        "search",
-        "search",
-        "the classifier judges",
-        "the reader writes",
-        "all in all",
-    ]
-    assert table.body[2][1:] == [2, "30.0", "2.9 %"]
 
 
 def test_a_ratio_is_judged_in_percent_of_the_other_side(book):

@@ -1,4 +1,4 @@
-"""One question step by step: searches noted, and gains counted on rankings made to order."""
+"""One question step by step, on rankings made to order."""
 
 from __future__ import annotations
 
@@ -76,59 +76,28 @@ def conditions(monkeypatch):
     return [Condition("little", name, retriever="tables") for name in methods]
 
 
-def test_gains_and_losses_are_counted(conditions):
-    made = traces.example(*conditions, Shop(), kind="a", n=5)
-    # gained, gained too; lost; both and half (one of its two passages is not all)
-    assert (made.gained, made.lost, made.of) == (2, 1, 5)
-    assert made.counts.body == [[2, 1, 2, 5]]
-
-
-@pytest.mark.parametrize(("kind", "shown"), [("a", "gained"), ("b", "gained too"), ("c", "gained")])
-def test_the_one_shown_is_the_first_gained_of_its_kind_or_of_any(conditions, kind, shown):
-    made = traces.example(*conditions, Shop(), kind=kind, n=5)
-    assert made.question.id == shown
-    assert [hit.passage.id for hit in made.before.hits] == FOUND[shown].split()
-    assert [hit.passage.id for hit in made.after.hits] == FOUND[f"{shown} again"].split()
-    assert [query for query, _ in made.searches] == [shown, f"{shown} again"]
-
-
-def test_where_nothing_is_gained_the_first_question_is_shown(conditions):
-    made = traces.example(*conditions[::-1], Shop(), kind="a", n=1)
-    assert (made.question.id, made.gained, made.lost, made.of) == ("both", 0, 0, 1)
-
-
-def test_swapped_conditions_swap_the_counts(conditions):
-    made = traces.example(*conditions[::-1], Shop(), kind="a", n=5)
-    assert (made.gained, made.lost, made.question.id) == (1, 2, "lost")
-
-
-def test_data_without_a_dynamic_passage_has_no_example(conditions):
-    class Plain(Shop):
-        def dataset(self, name, split):
-            return Dataset("plain", QUESTIONS[1:2], DATASET.corpus)
-
-    assert traces.example(*conditions, Plain(), kind="a") is None
-
-
-def test_a_walk_changes_nothing_of_the_answer(conditions):
+def test_a_walk_tells_every_search_with_what_it_finds_and_what_of_it_is_gold(conditions):
     [_, after] = conditions
-    answer, searches = traces.walk(after, QUESTIONS[2], Shop())
-    assert answer == traces.example(*conditions, Shop(), kind="a", n=5).after
-    assert (answer.cost.retrievals, len(searches)) == (2, 2)
+    made = traces.walk(after, QUESTIONS[2], Shop(), "Every step")
+    assert made.caption == "Every step"
+    hits = [row for row in made.body if row[3][:1].isdigit()]
+    assert [row[:3] for row in hits] == [
+        [1, "search", "gained"],
+        [2, "search", "gained again"],
+        ["", "", ""],
+    ]
+    assert [row[3].split(":")[0] for row in hits] == ["1. 1.00 p0", "1. 1.00 p5", "2. 0.50 p2"]
+    assert [row[4] for row in hits] == ["yes", "", "yes"]
+    assert made.body[-1][1] == "answer"
 
 
-def test_the_tables_of_a_question(conditions):
-    made = traces.example(*conditions, Shop(), kind="a", n=5)
-    body = traces.question_table(made.question, DATASET).body
+def test_the_tables_of_a_question():
+    asked, hits = QUESTIONS[2], Tables().search(["gained again"], 2)[0]
+    body = traces.question_table(asked, DATASET).body
     assert body[:2] == [["question", "gained"], ["answer", "an answer | or so"]]
     assert [row[0] for row in body[2:]] == ["gold, static, hop 1", "gold, dynamic, hop 2"]
     assert body[3][1] == f"Title 2: {PASSAGES[2].text}"
-    assert traces.search_table(made.searches, made.question).body == [
-        ["gained", 1, "1.00", "Title 0", "static"],
-        ["gained again", 1, "1.00", "Title 5", ""],
-        ["", 2, "0.50", "Title 2", "dynamic"],
-    ]
-    (first, second) = traces.context_table(made.after, made.question).body
+    (first, second) = traces.context_table(Answer(hits=tuple(hits)), asked, "Handed on").body
     assert (first[0], first[1], first[3]) == (1, "Title 5", "")
     assert (second[0], second[1], second[3]) == (2, "Title 2", "dynamic")
     assert len(first[2]) == traces.SHOWN

@@ -1,40 +1,13 @@
-"""Questions by what they need, on one little world, and columns over groups of them."""
+"""Columns over groups of questions."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
-import pytest
-
-from rag_repro import data, show
-from rag_repro.analysis import question_groups
-from rag_repro.data.synthworld import world as build
+from rag_repro import show
 from rag_repro.study import records
 from rag_repro.study.scores import Results
 from tests.study import mini
-
-
-@pytest.fixture(scope="module")
-def world():
-    return data.load("world-B@1000", split="test")
-
-
-def test_each_question_with_gold_lies_in_one_third(world):
-    short, middle, long = question_groups.by_length([world]).items()
-    assert (short[0][:5], middle[0][:6], long[0][:4]) == ("short", "middle", "long")
-    thirds = [ids for _, ids in (short, middle, long)]
-    assert set.union(*thirds) == {q.id for q in world.questions if q.gold}
-    assert sum(map(len, thirds)) == len(set.union(*thirds))
-    assert max(map(len, thirds)) - min(map(len, thirds)) < sum(map(len, thirds)) / 5
-
-
-def test_the_subject_is_what_the_last_passage_is_about(world):
-    groups = question_groups.by_subject([world])
-    question = next(q for q in world.questions if q.kind == "compositional" and q.hops == 2)
-    last = max(question.gold, key=lambda gold: gold.hop)
-    assert question.id in groups[build("B", 1000).subject_of[last.passage_id].kind]
-    sizes = [len(ids) for ids in groups.values()]
-    assert sizes == sorted(sizes, reverse=True)
 
 
 def test_a_group_is_of_all_data_sets_together_and_has_levels_and_gains(tmp_path):
