@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
         asked |= {"batch_size": arguments.batch_size, "failed": arguments.failed}
         campaign.run([cell for cell in cells if not cell.timed], workshop, results, **asked)
         if timed := [cell for cell in cells if cell.timed]:  # of --missing alone
-            timed_runs.with_bar(
-                timed, workshop, registration.destination(results, timed[0].condition)
-            )
+            tests = registration.tests_of(results.parent)
+            folder = registration.destination(results, timed[0].condition, tests)
+            timed_runs.with_bar(timed, workshop, folder)
     return 0
 
 

@@ -148,8 +148,9 @@ def run(
     none behind it, unless the disk is what failed; StudyError names them at the end.
     """
     asked, untrained, stopped = 0, Counter(), []
+    tests = registration.tests_of(results.parent)
     for place, cell in enumerate(cells, start=1):
-        folder = registration.destination(results, cell.condition)
+        folder = registration.destination(results, cell.condition, tests)
         label = f"[{place}/{len(cells)}] {cell.condition.path}"
         with Bar(desc=label, unit="q") as bar:
 
@@ -237,9 +238,9 @@ def check_writable(cells: Iterable[Cell], results: Path) -> None:
 
 def join(cells: Sequence[Cell], workshop: Workshop, results: Path) -> int:
     """Join the parts of each cell that no run is writing, and ask nothing -> answers joined."""
-    joined = 0
+    joined, tests = 0, registration.tests_of(results.parent)
     for cell in cells:
-        folder = registration.destination(results, cell.condition)
+        folder = registration.destination(results, cell.condition, tests)
         added = runner.join(cell.condition, workshop, folder)
         log.info("%s: %s", cell.condition.path, f"{added} answers joined")
         if written := runner.recorded(folder, cell.condition).written:
@@ -278,13 +279,14 @@ def estimate(
     """
     total, unknown = 0.0, 0
     tried: dict[tuple, tuple[str, runner.Estimate]] = {}
+    tests = registration.tests_of(results.parent)
     for cell in Bar(cells, desc="trying a few questions of each", unit="condition"):
-        tests = registration.tests_of(results.parent, cell.condition)
-        decides = f"; decides {', '.join(test.key for test in tests)}" if tests else ""
-        held = runner.recorded(registration.destination(results, cell.condition), cell.condition)
+        condition = cell.condition
+        named = ", ".join(test.key for test in tests.get(condition.hash, ()))
+        decides = f"; decides {named}" if named else ""
+        held = runner.recorded(registration.destination(results, condition, tests), condition)
         done = held.ids(shard)
         left = len(wanted(cell, workshop, n, shard) - done)
-        condition = cell.condition
         alike = (condition.label, condition.method, condition.retriever, condition.reader)
         like, cost = tried.get(alike, ("", None))
         try:
@@ -304,7 +306,7 @@ def estimate(
             why = str(error)
         if why:
             unknown += 1
-            yield f"{cell.condition.path}: {left:,} questions, not tried: {why}{decides}"
+            yield f"{condition.path}: {left:,} questions, not tried: {why}{decides}"
             continue
         total += cost.seconds if left else 0
         complete = held.is_complete(wanted(cell, workshop, n))

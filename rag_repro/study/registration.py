@@ -19,6 +19,7 @@ import hashlib
 import itertools
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
@@ -394,15 +395,23 @@ def deciding(test: Registration) -> list[Cell]:
     return [cell for cell in made if cell.condition.split not in CHOSEN_ON]
 
 
-def tests_of(root: Path, condition: Condition) -> list[Registration]:
-    """The registered tests that the condition's record decides."""
-    name = condition.hash
-    return [t for t in read(root) if any(c.condition.hash == name for c in deciding(t))]
+def tests_of(root: Path) -> Mapping[str, list[Registration]]:
+    """Condition's hash -> the registered tests that its record decides; [] of any other."""
+    made: dict[str, list[Registration]] = defaultdict(list)
+    for test in read(root):
+        for name in {cell.condition.hash for cell in deciding(test)}:
+            made[name].append(test)
+    return made
 
 
-def destination(results: Path, condition: Condition) -> Path:
-    """Where a run into the folder `results/records` records it: if registered, a folder beside."""
-    return results.parent / FOLDER / "records" if tests_of(results.parent, condition) else results
+def destination(
+    results: Path, condition: Condition, tests: Mapping[str, Sequence[Registration]]
+) -> Path:
+    """Where a run into the folder `results/records` records it: if registered, a folder beside.
+
+    tests: what `tests_of` says of the folder above, asked once for all conditions.
+    """
+    return results.parent / FOLDER / "records" if tests.get(condition.hash) else results
 
 
 def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, Any]:
@@ -418,7 +427,7 @@ def stamp(folder: Path, condition: Condition, workshop: Workshop) -> dict[str, A
         )
     if root is None or not (root / FILE).is_file():
         return {}
-    package, tests = _clean_package(), tests_of(root, condition)
+    package, tests = _clean_package(), tests_of(root)[condition.hash]
     stale = [
         t.key for t in tests if t.package != package or fixed(t, workshop, root).sha256 != t.sha256
     ]

@@ -563,14 +563,15 @@ def attempt(root, test):
 def test_a_run_elsewhere_bears_no_stamp(root):
     test = register(root)
     condition = registration.deciding(test)[0].condition
-    assert registration.destination(root / "records", condition) == root / "registered" / "records"
+    tests, own = registration.tests_of(root), root / "records"
+    assert registration.destination(own, condition, tests) == root / "registered" / "records"
     other = replace(condition, dataset="world-F-10")
     with pytest.raises(RegistrationError, match="is kept for registered tests"):
         registration.stamp(root / "records", other, Shop())
     assert registration.stamp(root / "local/records", other, Shop()) == {}
     other = replace(condition, dataset="world-B")
     assert registration.stamp(root / "records", other, Shop()) == {}
-    assert registration.destination(root / "records", other) == root / "records"
+    assert registration.destination(own, other, tests) == own
     with pytest.raises(RegistrationError, match="is not registered with the test"):
         registration.stamp(root / "registered" / "records", other, Shop())
 
