@@ -422,10 +422,11 @@ table(
 # %% tags=["hide-input"]
 FEWEST = 30  # questions of a group that is shown
 answered = {line["id"] for e in SEARCHED for line in e.results.lines(e.cell) or ()}
-subjects = QUESTIONS[QUESTIONS.index.isin(answered)].groupby("subject").groups
-subjects = {name: ids for name, ids in subjects.items() if len(ids) >= FEWEST}
+named = QUESTIONS.groupby("subject").groups
+largest_first = sorted(named, key=lambda name: (-len(named[name]), name))
+subjects = {name: answered.intersection(named[name]) for name in largest_first}
 table(
-    grouped(SEARCHED, dict(sorted(subjects.items(), key=lambda pair: (-len(pair[1]), pair[0])))),
+    grouped(SEARCHED, {name: ids for name, ids in subjects.items() if len(ids) >= FEWEST}),
     {"subject of the last needed passage": group(), **ADDED},
     "Recall by subject of the last needed passage, worlds B to D",
     "tab-by-subject",

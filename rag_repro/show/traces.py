@@ -145,7 +145,8 @@ def table(steps: Sequence[Step], question: Question, answer: Answer) -> Table:
             first = [number, kind, short(asked)] if place == 0 else ["", "", ""]
             body.append([*first, short(line), mark])
     body += [["", what, "", said, ""] for what, said in evidence(answer.trace)]
-    body.append(["", "answer", "", answer.prediction or "(none)", ""])
+    if answer.cost.reader_calls or answer.prediction:  # else it hands on passages alone
+        body.append(["", "answer", "", answer.prediction or "(none)", ""])
     head = ["no.", "step", "asked", "came", "gold"]
     drop = len(head) if gold else len(head) - 1
     return Table(head[:drop], [row[:drop] for row in body])

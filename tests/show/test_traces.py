@@ -88,7 +88,7 @@ def test_a_walk_tells_every_search_with_what_it_finds_and_what_of_it_is_gold(con
     ]
     assert [row[3].split(":")[0] for row in hits] == ["1. 1.00 p0", "1. 1.00 p5", "2. 0.50 p2"]
     assert [row[4] for row in hits] == ["yes", "", "yes"]
-    assert made.body[-1][1] == "answer"
+    assert "answer" not in [row[1] for row in made.body]  # it hands on passages alone
 
 
 def test_the_tables_of_a_question():
