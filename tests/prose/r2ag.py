@@ -13,6 +13,7 @@ from rag_repro.show import readers
 from rag_repro.show.exhibit_rows import sibling_cell
 from rag_repro.study import manifests, papers
 from rag_repro.study.papers import Cell
+from rag_repro.study.scores import Only
 from rag_repro.study.trainings import merged
 from tests.prose.told import RESULTS, ROOT, Said, Told, cells, holds_zero, printed
 
@@ -213,7 +214,33 @@ def _form_is_learned(told: Told) -> bool:
     return len(_above(told, "free", "r2ag")) == 2 and not _above(told, "gold", "r2ag")
 
 
+def _labels_over(told: Told, method: str, dataset: str) -> Interval:
+    """What labels of lists of five add to the right answer's log-likelihood, where kinds decide."""
+    kinds = papers.load("r2ag").ground.kinds
+    [gold], [other] = (cells("r2ag.proof", dataset=dataset, method=m) for m in ("gold", method))
+    gain = RESULTS.gain(gold, other, "log_likelihood", Only(lambda kind: kind in kinds))
+    return told.between(gain.interval())
+
+
+def _labels_help(told: Told) -> bool:
+    gain = _labels_over(told, "free", "world-A-5")
+    return 0.4 < gain.estimate < 0.65 and gain.lo > 0
+
+
+def _lacking_gold(told: Told) -> bool:
+    [cell] = cells("r2ag.proof", dataset="world-A-10", method="gold")
+    lines = RESULTS.lines(cell)
+    lacking = sum(any(rank is None for *_, rank in line["gold"]) for line in lines)
+    return 0.37 < told.of(lacking / len(lines)) < 0.43
+
+
 CHAPTER_40 = [
+    ("true labels are worth half a nat more than tokens, on the kinds", _labels_help),
+    ("two in five lists lack a gold passage", _lacking_gold),
+    (
+        "and labels are worth no more than tokens",
+        lambda told: holds_zero(_labels_over(told, "free", "world-A-10")),
+    ),
     (
         "the reader gains on all four sets, and true labels as features beat constant ones",
         _gains_everywhere,
