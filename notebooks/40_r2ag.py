@@ -330,9 +330,10 @@ Picture(
 # could, gain on none of them more than R²AG's own features. What is learned there is mostly the form of an
 # answer.
 #
-# Formers of lists of five learn from 2,024 lists, until held-out lists get no easier. Three of them are trained:
-# one is told the true labels, one is told the same of every passage, and learnable tokens are told nothing. R²AG's
-# own features and RAFT are not trained on these lists yet, and decide nothing.
+# Formers of lists of five learn from 2,024 lists, each twice; by then held-out lists hardly get easier. Two such
+# formers are trained, and learnable tokens: one former is told the true labels, the other is told the same of
+# every passage, and the tokens are told nothing. R²AG's own features and RAFT are not trained on these lists yet,
+# and decide nothing.
 
 # %% tags=["hide-input"]
 table(
@@ -348,11 +349,12 @@ table(
 )
 
 # %% [markdown]
-# Whether labels of lists of five say more than tokens hangs on the lists. All lists that they learned from hold
-# all their gold passages, as the paper's lists do. Where the tested lists do so too (world-A-5), true labels are worth half
+# On lists of five it matters which lists are asked. All lists that they learned from hold all their gold
+# passages, as the paper's lists do. Where the tested lists do so too (world-A-5), true labels are worth half
 # a nat more than tokens, on the kinds of question that decide. Where the best five of ten are shown (world-A-10),
-# two in five lists lack a gold passage, and labels are worth no more than tokens. The lists of world-A-5 were asked
-# after those of world-A-10 had been seen; both are tune questions, and no claim rests on them yet.
+# two in five lists lack a gold passage, and labels are not seen to be worth more than tokens. The lists of
+# world-A-5 were asked after those of world-A-10 had been seen. Both are tune questions, and no claim rests on
+# lists of five yet.
 
 # %% tags=["hide-input"]
 DECIDING = Only(lambda kind: kind in run.paper.ground.kinds)
