@@ -318,7 +318,8 @@ def registration(arguments: argparse.Namespace) -> int:
     hash, or those of the claims and tiers that are named; of public tests it needs the data."""
     from rag_repro.book_folders import here
     from rag_repro.data import ENVIRONMENT
-    from rag_repro.study import manifests, registration
+    from rag_repro.data.public.record import MissingFile
+    from rag_repro.study import manifests, registering, registration
     from rag_repro.study.conditions import TIERS
     from rag_repro.study.services import Workshop
     from rag_repro.words import choices
@@ -326,7 +327,7 @@ def registration(arguments: argparse.Namespace) -> int:
     root, workshop = here().records.parent, Workshop(data_dir=arguments.data)
     to_write = arguments.claims[:1] == ["write"]
     named = arguments.claims[to_write:]
-    chosen = registration.headline() if named == ["main"] else named
+    chosen = registering.headline() if named == ["main"] else named
     if arguments.check or not to_write:
         tests, unchecked = registration.read(root), []
         known = dict.fromkeys(test.claim for test in tests)
@@ -335,7 +336,12 @@ def registration(arguments: argparse.Namespace) -> int:
                 raise ValueError(f"no registered test of a claim {name!r}{choices(name, known)}")
         tests = [test for test in tests if test.claim in (chosen or known)]
         tests = [test for test in tests if test.tier in (arguments.tier or TIERS)]
-        found = [*registration.problems(root, workshop, tests, unchecked)]
+        found = [*registering.problems(root)]
+        for test in tests:
+            try:
+                found += registering.problems_of(test, workshop, root)
+            except MissingFile:
+                unchecked.append(test)
         tests, package = [t for t in tests if t not in unchecked], manifests.package()
         current = sum(test.package == package for test in tests)
         told = (
@@ -354,7 +360,7 @@ def registration(arguments: argparse.Namespace) -> int:
         for tier in arguments.tier or TIERS[:2]
     ]
     asked = [test for test in every if arguments.tier or registration.deciding(test)]
-    for key in registration.write(root, workshop, asked):
+    for key in registering.write(root, workshop, asked):
         log.info("registered: %s", key)
     for key, why in registration.refusals(root).items():
         log.warning("not registered: %s: no record could decide it: %s", key, why)

@@ -101,11 +101,12 @@ def _of_claim(paper: Paper, claim: Claim, seen: set[str]) -> Iterator[str]:
             yield "it has contrasts, so it needs the exhibit whose cells they compare"
         return
     known = {exhibit.name: exhibit for exhibit in paper.exhibits.values()}
-    named = dict.fromkeys([claim.exhibit, *map(claim.exhibit_of, claim.contrasts)])
+    contrasts = (*claim.contrasts, *claim.registered)
+    named = dict.fromkeys([claim.exhibit, *map(claim.exhibit_of, contrasts)])
     unknown = list(_unknown("exhibit", named, known))
     yield from unknown
     if not unknown:
-        for contrast in claim.contrasts:
+        for contrast in contrasts:
             known_metric = metrics.METRICS.get(contrast.metric)
             if paper.gate is None and known_metric and known_metric.of_answers:
                 yield f"it is about answers ({contrast.metric}), so {paper.name} needs a `gate`"

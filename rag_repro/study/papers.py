@@ -118,7 +118,8 @@ class Claim:
     """A statement of a paper, written so that records can refute it.
 
     support: whether the paper's own numbers bear it out: yes, partly, no, none. holds: of its
-    primary contrasts "all" have to hold, "most" of them, or "some".
+    primary contrasts "all" have to hold, "most" of them, or "some". registered: contrasts of its
+    registered test, where those are not its own.
     no_contrast: why no record can decide it; only without contrasts. changed: each thing that
     was changed after records were seen, and why; pages say so beside the verdicts. printed: what of
     its support is computed from the paper's own tables. main: it is one of the few that the paper
@@ -136,6 +137,7 @@ class Claim:
     n_needed: str | None
     scale: str
     contrasts: tuple[Contrast, ...] = ()
+    registered: tuple[Contrast, ...] = ()
     holds: Literal["all", "most", "some"] = "all"
     no_contrast: str | None = None
     changed: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from rag_repro.study import line_fields, manifests, records
 from rag_repro.study.conditions import Condition
 from rag_repro.study.lines import Record
 from rag_repro.study.names import is_outside
-from rag_repro.study.registration import stamp
+from rag_repro.study.registering import stamp
 from rag_repro.study.services import Workshop
 
 log = logging.getLogger(__name__)

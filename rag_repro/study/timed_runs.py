@@ -25,7 +25,7 @@ from rag_repro.bars import Bar
 from rag_repro.digest import installed
 from rag_repro.schema import Question
 from rag_repro.schema.dataset import Dataset
-from rag_repro.study import campaign, manifests, records, registration, runner
+from rag_repro.study import campaign, manifests, records, registering, runner
 from rag_repro.study.clock import Clock, Notes, clocked
 from rag_repro.study.conditions import Condition
 from rag_repro.study.papers import Cell
@@ -105,8 +105,8 @@ def _sit(
     dataset = workshop.dataset(conditions[0].dataset, conditions[0].split)
     asked = dataset.first(campaign.least(n, *(cell.n for cell in cells))).questions
     notes: Notes = []
-    stamps = [registration.stamp(folder, c, workshop) for c in conditions]
-    repeats = max([registration.repeats(s) for s in stamps if s], default=repeats)
+    stamps = [registering.stamp(folder, c, workshop) for c in conditions]
+    repeats = max([registering.repeats(s) for s in stamps if s], default=repeats)
     seats = [Seat(c, workshop, clock, notes, s) for c, s in zip(conditions, stamps, strict=True)]
     facts = {**surroundings(), "beside": sorted(c.hash for c in conditions), "repeats": repeats}
     with ExitStack() as stack:

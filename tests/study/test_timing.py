@@ -15,7 +15,7 @@ from rag_repro.cache import CachedEncoder, CachedReader, CachedScorer, Store
 from rag_repro.evaluation import metrics
 from rag_repro.methods.base import MethodSpec, Settings
 from rag_repro.schema import Answer, Generate, Prompt, Retrieve, Score
-from rag_repro.study import manifests, papers, records, registration, timed_runs
+from rag_repro.study import manifests, papers, records, registering, timed_runs
 from rag_repro.study.clock import Clocked, clocked
 from rag_repro.study.exhibits import Cell
 from rag_repro.study.records import RecordError
@@ -283,7 +283,7 @@ def test_repeats_are_turns_of_their_own(tmp_path):
 
 def test_a_registered_test_is_timed_as_often_as_it_says(tmp_path, monkeypatch):
     stamp = {"tests": {"r2ag.c33/testbed": "5eed"}, "package": "p1"}
-    monkeypatch.setattr(registration, "stamp", lambda *given: stamp)
+    monkeypatch.setattr(registering, "stamp", lambda *given: stamp)
     four = SimpleNamespace(ground=papers.Ground(repeats=4))
     monkeypatch.setattr(papers, "load", lambda name: four)
     run(tmp_path, n=1)
