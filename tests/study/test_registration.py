@@ -38,6 +38,7 @@ from rag_repro.study.conditions import Condition
 from rag_repro.study.exhibits import Cell, Grid
 from rag_repro.study.registration import Registration, RegistrationError
 from rag_repro.study.scores import Results
+from rag_repro.study.yaml_files import StudyError
 from tests.study import mini
 
 ROOT = Path(__file__).parents[2]
@@ -375,6 +376,14 @@ def test_a_claim_keeps_contrasts_for_its_registered_test():
     parts = {f"r2ag-five{free}" for free in ("", "-free")}
     assert readers == {f"{part}{seed}" for part in parts for seed in ("", "-1", "-2")}
     assert not any(contrast.exhibit == "r2ag.fives" for contrast in claim.contrasts)
+
+
+def test_a_name_that_nothing_bears_is_found_in_those_contrasts_too(root, tmp_path):
+    claims = tmp_path / "mini" / "claims.yaml"
+    own = CONTRAST.replace("WHERE", WHERE).replace("method: qdc", "method: qdx")
+    claims.write_text(f"{claims.read_text()}  registered:\n    {own}\n")
+    with pytest.raises(StudyError, match="method 'qdx' is unknown"):
+        papers.read(tmp_path / "mini")
 
 
 def test_controls_are_recorded():
