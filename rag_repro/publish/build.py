@@ -231,8 +231,11 @@ def build_book(
 
 
 def _due(places: BookFolders, only: Sequence[str], force: bool) -> Iterator[str]:
-    """The chapters that must run, each looked at when its turn comes; the log says why."""
-    for name in places.names():
+    """The chapters that must run, each looked at when its turn comes; the log says why.
+
+    The one that tells of the others comes last.
+    """
+    for name in sorted(places.names(), key=lambda name: name == status.OWN):
         reasons = stale(name, places)
         if (reasons or force) and (not only or name in only):
             log.info("%s: %s", name, shortened(", ".join(reasons or ["asked for"])))

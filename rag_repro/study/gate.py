@@ -19,6 +19,7 @@ from rag_repro.study import outcomes
 from rag_repro.study.exhibits import Cell, Exhibit
 from rag_repro.study.papers import Contrast, Paper, Proof
 from rag_repro.study.scores import Only, Results, Scores, paired
+from rag_repro.study.trainings import place
 
 NO_KIND = "no question is of a kind that decides: each can be guessed, or is none of the paper's"
 HELD_OUT = 100
@@ -81,6 +82,11 @@ def asks(contrast: Contrast) -> bool:
     )
 
 
+def is_tried(paper: Paper, cell: Cell) -> bool:
+    """Whether a proof has a row with what the cell is answered with."""
+    return any(_tries(proof, paper.exhibits[proof.exhibit], cell) for proof in paper.proofs)
+
+
 def _tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
     part = proof.part(cell)
     if part is None or proof.parts:
@@ -117,17 +123,20 @@ def proven(
     alike: dict[tuple, list[tuple[Cell, Cell]]] = {}
     for row in rows:
         key = tuple((k, v) for k, v in row.keys.items() if k != "dataset")
-        alike.setdefault(key, []).append((row, _untrained(proof, exhibit, row)))
+        for less in _untrained(proof, exhibit, row):
+            alike.setdefault((key, less.keys.get("seed")), []).append((row, less))
     told = (_gained(paper, proof, contrast, name, pairs, results) for pairs in alike.values())
     return next((verdict for verdict in told if verdict is not None), None)
 
 
-def _untrained(proof: Proof, exhibit: Exhibit, row: Cell) -> Cell:
-    """The cell that a proof's row must beat."""
+def _untrained(proof: Proof, exhibit: Exhibit, row: Cell) -> list[Cell]:
+    """The cells that a proof's row must beat: of what was trained several times each."""
     if not proof.less:
-        return row
+        return [row]
     wanted = {"dataset": row.keys["dataset"], **proof.less}
-    return next(c for c in exhibit.cells(row.tier) if c.matches(wanted))
+    first, *more = (c for c in exhibit.cells(row.tier) if c.matches(wanted))
+    alike = place(first.tier, first.keys)
+    return [first, *(c for c in more if place(c.tier, c.keys) == alike)]
 
 
 def _gained(

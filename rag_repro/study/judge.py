@@ -126,7 +126,7 @@ def _draw(
         if (lines := means.lines(more)) and not Only(of_kind).mask(lines).any():
             aside.append(name)
             continue
-        held_back = _held_back(paper, contrast, more, less, results)
+        held_back = _held_back(paper, exhibit, contrast, more, less, results)
         weak_here = held_back is not None and held_back.word != verdicts.NOT_RUN
         if lacking := next((cell for cell, _ in compared if means.lines(cell) is None), None):
             if weak_here:  # what would not count need not be run
@@ -243,20 +243,31 @@ def _subtracted(
 
 
 def _held_back(
-    paper: Paper, contrast: Contrast, more: Cell, less: Cell | None, results: Results
+    paper: Paper,
+    exhibit: Exhibit,
+    contrast: Contrast,
+    more: Cell,
+    less: Cell | None,
+    results: Results,
 ) -> Verdict | None:
     """What the gate says of the reader, and proofs of what else is trained.
 
     Where readers are compared it is the first side's, with `both_read` either's. Of the other side
     also what another method was trained, since a baseline that does not do its work is beaten by
-    anything; the same method with another training is a control. What failed comes before what
-    nobody tried yet.
+    anything; and of either each training that a proof tries, for controls have to learn as well.
+    What failed comes before what nobody tried yet.
     """
     cells = [more, less] if contrast.both_read else [more]
     names = outcomes.read(contrast)
     told = [gate.of_answers(paper, names, cell, results, contrast.gated) for cell in cells]
     if less is not None and less.condition.method != more.condition.method:
         cells = [more, less]
+    places = [trainings.place(side.tier, side.keys) for side in (more, less) if side is not None]
+    cells += [
+        cell
+        for cell in exhibit.cells(more.tier)
+        if trainings.place(cell.tier, cell.keys) in places and gate.is_tried(paper, cell)
+    ]
     told += [gate.of_training(paper, contrast, cell, results) for cell in cells]
     held = [verdict for verdict in told if verdict is not None]
     return min(held, key=lambda verdict: verdict.word == verdicts.NOT_RUN, default=None)

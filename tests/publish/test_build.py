@@ -101,6 +101,18 @@ def test_chapters_run_side_by_side_and_the_page_of_all_runs_after_them(places, f
     build_book(places, jobs=2)
 
 
+def test_the_page_of_all_chapters_runs_last(places, front, monkeypatch):
+    monkeypatch.setattr(build, "to_html", lambda places: places.html / "index.html")
+    another(places, build.status.OWN)
+    another(places, "92_later")
+    ran, execute = [], build.execute
+    monkeypatch.setattr(
+        build, "execute", lambda name, **more: ran.append(name) or execute(name, **more)
+    )
+    build_book(places)
+    assert ran == ["05_small", "92_later", build.status.OWN]
+
+
 def test_a_chapter_that_fails_beside_others_is_named_and_loses_none_of_them(places, front):
     another(places, "04_fails", '\n# %%\nraise ValueError("not today")\n')
     with pytest.raises(ChapterError, match=r"04_fails: the code cell .* not today"):

@@ -582,6 +582,71 @@ def test_a_former_counts_where_it_gains_and_where_the_set_can_tell(tmp_path, own
 
 
 @pytest.mark.parametrize(
+    ("second", "control", "unproven"),
+    [(60, 60, None), (20, 60, "r2ag-mixed-1"), (60, 20, "r2ag-mixed-free")],
+)
+def test_each_training_and_a_control_of_the_same_method_is_held_to_its_proof(
+    tmp_path, second, control, unproven
+):
+    """A control that learned nothing is beaten by anything."""
+    seeded = (
+        "        reader: smollm2-135m\n        seeds: [0, 1]\n"
+        "        trained: {qdc: r2ag-mixed, sm: r2ag-mixed-free}\n"
+    )
+    text = PAPER.replace("run: qdc, retriever: bm25", "run: r2ag, retriever: minilm")
+    ours = "run: r2ag, retriever: minilm, settings: {inputs: free}"
+    text = text.replace("run: single_step, retriever: bm25", ours)
+    grid = text.rindex("        reader: smollm2-135m\n")
+    proof = BEFORE.partition("  - {<<: *by")[0].replace("method: own", "method: [own, free]")
+    before = HELD_OUT.replace("seeds: [0]", "seeds: [0, 1]").replace("ones: {label", "free: {label")
+    before = before.replace("[own, gold, ones]", "[own, free]")
+    before = before.replace("ones: r2ag-mixed-constant", "free: r2ag-mixed-free")
+    text = (text[:grid] + seeded).replace("exhibits:\n", f"{proof}exhibits:\n") + before
+    paper, root = read(tmp_path, text=text), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: ABLE[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    levels = {"smollm2-135m": 20, "r2ag-mixed": 60, "r2ag-mixed-1": second}
+    for cell in paper.exhibits["before"].cells():
+        level = levels.get(cell.condition.reader, control)
+        with open_record(root, cell.condition, {}) as record:
+            for i in range(100):
+                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                record.append({**line, "scores": {"recall": float(i < level)}})
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.word == ("not judged" if unproven else "reproduced")
+    assert unproven is None or f"{unproven} is not seen to do its work" in judged.verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("second", "word"), [(30, "reproduced"), (80, "not judged"), (None, "not run")]
+)
+def test_what_is_trained_several_times_is_beaten_each_time(tmp_path, second, word):
+    """Gold labels stand at 80, constants at 30 in their first training."""
+    text = PAPER.replace("run: qdc, retriever: bm25", "run: r2ag, retriever: minilm")
+    grid = text.rindex("        reader: smollm2-135m\n")
+    seeded = "        reader: smollm2-135m\n        trained: {qdc: r2ag-mixed}\n"
+    rows = "{tier: public, datasets: [nq], reader: smollm2-135m, "
+    before = HELD_OUT.replace("own, gold, ones]", "own, gold]") + (
+        f"      - {rows}methods: [ones], trained: {{ones: r2ag-mixed-constant}}, seeds: [0, 1]}}\n"
+    )
+    text = (text[:grid] + seeded).replace("exhibits:\n", f"{BEFORE}exhibits:\n") + before
+    paper, root = read(tmp_path, text=text), tmp_path / "records"
+    fill(root, paper, "readers", lambda d, m: ABLE[m])
+    fill(root, paper, "table1", lambda d, m: {"sm": 30, "qdc": 60}[m])
+    levels = {"smollm2-135m": 20, "r2ag-mixed": 60, "r2ag-mixed-gold": 80}
+    levels |= {"r2ag-mixed-constant": 30, "r2ag-mixed-constant-1": second}
+    for cell in paper.exhibits["before"].cells():
+        if (level := levels[cell.condition.reader]) is None:
+            continue
+        with open_record(root, cell.condition, {}) as record:
+            for i in range(100):
+                line = {"id": f"q{i}", "kind": "bridge", "cluster": f"q{i}", "hits": []}
+                record.append({**line, "scores": {"recall": float(i < level)}})
+    [judged] = judge(paper, "public", Results(root))
+    assert judged.verdict.word == word
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         ("exhibit: taken", "exhibit: take", "proof 1: exhibit 'take' is unknown, did you mean"),
