@@ -119,7 +119,7 @@ def test_tests_that_are_registered_and_those_that_are_refused_stand_below(book):
     told = frontpage.text(Results(book.records), book.root, known)
     assert "1 test of these claims is registered" in told
     assert "None of them was run so far. No test is registered for " in told
-    assert "for mini.c02, mini.c03 and mini.c04: what was trained" in told
+    assert "for mini.c02, mini.c03 and mini.c04: what it takes is not trained" in told
     ran = [r | {"state": "confirmed"} for r in known]
     told = frontpage.text(Results(book.records), book.root, ran)
     assert re.search(r"\d of them was run so far", told)
