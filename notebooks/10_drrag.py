@@ -343,8 +343,8 @@ run.live("table3")
 #
 # Claims about answers are decided on those of the paper's three data sets on which the reader
 # passes, pooled, each counting alike; the sets are shown apart above. The reader passes where gold
-# passages add 15 points by the estimate, whatever its interval: a reader that answers few questions
-# even with them can hardly show a large difference. Where two methods have two readers, both must
+# passages add 15 points and the lower end of the interval lies above 5: a reader that answers few
+# questions even with them can hardly show a large difference. Where two methods have two readers, both must
 # pass. A claim that CFS repairs more questions than it spoils is one on the difference of the two
 # counts, as in McNemar's test; over all questions that is the mean paired difference.
 

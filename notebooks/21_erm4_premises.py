@@ -340,8 +340,8 @@ table(
 )
 
 # %% [markdown]
-# Whether this reader can answer at all, with gold passages against without. Where forty questions
-# stood near the 15 points that are asked for, more were asked (n 100):
+# Whether this reader can answer at all, with gold passages against without. Fifteen points are asked
+# for, and a lower end of the interval above 5:
 
 # %% tags=["remove-input"]
 readers.gate(run.paper, run.results, run.tiers())

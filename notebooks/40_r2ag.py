@@ -384,9 +384,8 @@ table(
 # %% [markdown]
 # ## A reader that can read
 #
-# Where {term}`gold passages <gold passage>` do not help a reader by 15 points of accuracy, its
-# answers decide nothing. The estimate decides, whatever its interval: one near 15 could as well have
-# come out on the other side. Lists of ten of worlds B and C stood just there with sixty questions, and
+# Where {term}`gold passages <gold passage>` do not help a reader by 15 points of accuracy, with the
+# lower end of the interval above 5, its answers decide nothing. Lists of ten of worlds B and C stood just there with sixty questions, and
 # were asked more (n 150) *after* that had been seen, which can be held against us; the other rows at
 # 15.0 have been asked no more.
 

@@ -46,8 +46,21 @@ run
 # %% tags=["remove-input"]
 shown = [papers.load(name) for name in KNOWN if run.paper in ("all", name)]
 entries = ledger_page.entries(shown, Results(here().records))
-verdict_summary.figure(
-    [of_judged(e.paper, judged) for e in entries for judged in e.judged.values()]
+rows = [of_judged(e.paper, judged) for e in entries for judged in e.judged.values()]
+verdict_summary.figure(rows)
+
+# %% [markdown]
+# Claims that share a contrast are one *distinct result*:
+
+# %% tags=["remove-input"]
+Table(
+    ["what our records say", "claims", "distinct results"],
+    [
+        [group, len(held), verdict_summary.distinct(held)]
+        for group, held in verdict_summary.sort(rows).items()
+    ],
+    "Claims and distinct results",
+    "tab-distinct",
 )
 
 # %% [markdown]

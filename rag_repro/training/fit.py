@@ -154,9 +154,9 @@ def fit(
 
     objective: None: cross-entropy of the targets. check: what is watched of held-out
     examples, at each whole `checks`th part of the steps and at the last one (the optimiser's
-    number goes before); None: their mean loss by source. keep: which of it should be low: the
-    weights at its lowest are kept in place of the last. None: with the optimiser's `patience`
-    the mean over all held-out examples; without, the last are kept. -> the folder.
+    number goes before); None: their mean loss by source. keep: which of it should be low; None:
+    the mean over all held-out examples. The weights at its lowest are kept; without held-out
+    examples the last. -> the folder.
 
     Writes `curve.jsonl` (step, tokens, loss, seconds, computed_in, for a cut run may go on where
     another precision is fast; `held_out`, and `kept` where it was the lowest so far) and what
@@ -206,8 +206,7 @@ def fit(
         if held_out and ((number + 1) % every == 0 or number + 1 == len(steps)):
             row["held_out"] = _watched(model, held_out, plan.optimiser, check)
             lowest = min((height(r["held_out"]) for r in curve if "kept" in r), default=math.inf)
-            keeps = keep is not None or patience is not None
-            if keeps and height(row["held_out"]) < lowest:
+            if height(row["held_out"]) < lowest:
                 row["kept"] = True
                 state.keep(model)
         now = time.monotonic()

@@ -40,7 +40,7 @@ class Optimiser:
     once (a small piece stays in the processor's cache; a GPU wants them all). epochs: passes
     over all lessons, at most. checks: looks at held-out examples, evenly over all steps; None:
     the task's own number. patience: the run stops after so many looks without a new lowest
-    held-out loss, and the weights of the lowest are kept; None: it takes all steps.
+    held-out loss; None: it takes all steps. The weights of the lowest are kept either way.
     autocast: compute in bfloat16 where the device is fast in it (never for BigBird, which cannot).
     """
 

@@ -356,6 +356,8 @@ def test_a_registered_former_must_be_helped_by_labels_more_than_tokens_that_are_
     assert proof.serves["world-Z-5"] == ["world-E-5", "world-F-5"]
     tried = [c for c in own.exhibits["proof"].cells("testbed") if c.keys["dataset"] == "world-Z-5"]
     assert {(c.n, c.condition.split) for c in tried} == {(300, "tune")}
+    tuned = [c for c in registration.cells(own, "testbed") if c.condition.split == "tune"]
+    assert {c.keys["dataset"] for c in tuned} == {"world-Z-5"}  # others serve no world of the test
     cell = next(c for c in registration.deciding(test) if c.condition.reader == "r2ag-five-1")
     contrast, results = own.claims[0].contrasts[0], Results(ROOT / "results" / "records")
     other = replace(proof, serves={"world-A-10": [cell.keys["dataset"]]})
@@ -371,6 +373,8 @@ def test_a_claim_keeps_contrasts_for_its_registered_test():
     assert [c.label for c in own.contrasts] == [c.label for c in claim.registered]
     decide = {(c.exhibit, c.metric) for c in own.contrasts if c.role == "primary"}
     assert decide == {("r2ag.fives", "acc_line"), ("r2ag.fives", "f1_line")}
+    presumed = {(c.more["method"], c.less["method"]) for c in own.contrasts if c.premise}
+    assert presumed == {("gold", "free")}  # where labels tell nothing, features could not either
     cells = registration.deciding(test)
     assert {cell.keys["dataset"] for cell in cells} == {"world-E-5", "world-F-5"}
     readers = {c.condition.reader for c in cells if c.keys["method"] in ("r2ag", "free")}

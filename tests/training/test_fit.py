@@ -229,12 +229,14 @@ def test_patience_without_held_out_examples_is_refused(tmp_path):
         _fit(tiny.loaded("llama"), _plan(Codec(tiny.tokenizer()), patience=2), tmp_path)
 
 
-def test_without_patience_the_last_weights_are_kept_and_no_step_is_left_out(tmp_path):
+@pytest.mark.parametrize(("told", "kept"), [([0.2, 0.1, 0.3, 0.4], [2, 4]), ([], [])])
+def test_without_patience_all_steps_are_taken_and_the_lowest_weights_kept(told, kept, tmp_path):
+    """Without held-out examples the last, of which no row says so."""
     plan = _plan(Codec(tiny.tokenizer()), epochs=4, batch_tokens=40)
-    rising = iter([0.1, 0.2, 0.3, 0.4])
-    how = {"held_out": [Encoded((5, 6), 1, "x")], "checks": 4}
+    said = iter(told)
+    how = {"held_out": [Encoded((5, 6), 1, "x")] if told else (), "checks": 4}
     rows = _curve(
-        _fit(tiny.loaded("llama"), plan, tmp_path, check=lambda m, e: {"x": next(rising)}, **how)
+        _fit(tiny.loaded("llama"), plan, tmp_path, check=lambda m, e: {"x": next(said)}, **how)
     )
     assert len(rows) == 8
-    assert not any("kept" in row for row in rows)
+    assert [row["step"] for row in rows if "kept" in row] == kept
