@@ -330,10 +330,9 @@ Picture(
 # could, gain on none of them more than R²AG's own features. What is learned there is mostly the form of an
 # answer.
 #
-# Formers of lists of five learn from 2,024 lists, each twice; by then held-out lists hardly get easier. Three such
-# formers are trained, once each, and learnable tokens: one former is told R²AG's own features, one the true labels,
-# one the same of every passage, and the tokens are told nothing. RAFT is not trained on these lists yet. No claim
-# rests on them yet.
+# Formers of lists of five learn from 2,024 lists, each twice; by then held-out lists hardly get easier. R²AG's own
+# features and learnable tokens are trained three times each; a former that is told the true labels, and one that is
+# told the same of every passage, once. RAFT is not trained on these lists.
 
 # %% tags=["hide-input"]
 table(

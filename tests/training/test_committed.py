@@ -22,7 +22,8 @@ def test_there_are_artifacts():
 def test_weights_are_those_of_the_card(card):
     told = json.loads(card.read_text("utf-8"))
 
-    assert told["name"] == card.parent.name
+    seed = f"-{told['seed']}" if told["seed"] else ""  # the first training bears the bare name
+    assert told["name"] + seed == card.parent.name
     assert sha256_of_folder(card.parent) == told["weights_sha256"]
 
 
@@ -43,12 +44,12 @@ def test_an_adapter_is_scaled_as_its_recipe_says(card):
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.parent.name)
 def test_the_recipe_is_still_the_one_it_was_trained_by(card):
     told = json.loads(card.read_text("utf-8"))["recipe"]
-    known = recipes.recipe(card.parent.name).facts
+    known = recipes.recipe(told["name"]).facts
     if told.get("former", {}).get("inputs") == "free":  # which has no positions to begin with
         told["former"].setdefault("position_start", known["former"]["position_start"])
 
     assert known == told
 
 
-def test_all_artifacts_are_under_66_megabytes():
-    assert sum(f.stat().st_size for f in ARTIFACTS.rglob("*") if f.is_file()) < 66e6
+def test_all_artifacts_are_under_84_megabytes():
+    assert sum(f.stat().st_size for f in ARTIFACTS.rglob("*") if f.is_file()) < 84e6
