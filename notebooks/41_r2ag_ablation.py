@@ -228,10 +228,11 @@ forest(
 # that both get wrong as well: $\log p$ of the likeliest accepted answer put behind the prompt, in nats
 # (0.1: a tenth likelier). It is what a former is trained to raise, and no measure of the paper's, so
 # that it stands beside the verdicts and decides none. Below zero in the column of gains: the part
-# helps. Of each row *one* training was asked, that of seed 0: intervals hold the questions' noise alone,
-# and speak of these weights, not of the recipe. The held-out losses, in the trainings' cards
+# helps. Of each row *one* training was asked, that of seed 0; its interval borrows how far trainings lie apart
+# from those of R²AG and of tokens on lists of five. By it the former without γ is above the whole one for
+# certain, those without r and without ζ by the estimate alone. The held-out losses, in the trainings' cards
 # (`results/cards`), tell a little more. Of seeds 0 and 1
-# every former without a feature ends with a lower loss than R²AG's, which agrees with what stands here; of
+# every former without a feature ends with a lower loss than R²AG's, which agrees with these estimates; of
 # seed 2 only the one without γ does, and those without r and without ζ end with a higher one. (A seed holds
 # neither machine nor precision fixed, and those of R²AG's own of that seed were not kept.) And what the matching loss
 # brings here is seed 0's alone: without it that one ended far behind, the one of seed 1 hardly, and the one of

@@ -218,9 +218,8 @@ table(
 # nats (0.1: a tenth likelier). Right answers are few here, but every question has such a number. It heeds the form as well, so that plain RAG, which begins otherwise, is far below, and so are
 # formers that have not learned the form in their steps, as those of shuffled or constant features (their
 # held-out loss, and *length* above): that they are below says nothing of features. *Gain*: over
-# R²AG, those of 600 steps over R²AG of 600. One training of each, so that intervals, which hold the
-# questions' noise alone, speak of these weights and not of the recipes: by the loss of held-out lists
-# R²AG is behind the learnable tokens in one training of three, which is the one
+# R²AG, those of 600 steps over R²AG of 600. One training of each; intervals borrow how far trainings lie
+# apart from those on lists of five. By the loss of held-out lists R²AG is behind the learnable tokens in one training of three, which is the one
 # that is asked here, and ahead in two. Were features what helps, R²AG would be above its own features shuffled
 # at the test, and above the tokens. It is above the first, by little, and not above the tokens. And a
 # shuffled list is unlike any that it learned from, where r falls from place to place, so that even this

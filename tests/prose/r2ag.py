@@ -329,11 +329,20 @@ def _of_seed_two(told: Told) -> bool:
     return {part for part, loss in above.items() if loss < 0} == {"no_precedent"}
 
 
+def _without(told: Told) -> dict[str, Interval]:
+    """By what is left out, how much likelier the former without it makes the right answer."""
+    named = "r2ag.likelihood", "log_likelihood", "testbed"
+    return {part: told.gain(*named, method=part) for part in PART_GONE}
+
+
+def _without_precedent(told: Told) -> bool:
+    gains = _without(told)
+    certain = [part for part, gain in gains.items() if gain.lo > 0]
+    return certain == ["no_precedent"] and min(gain.estimate for gain in gains.values()) > 0
+
+
 def _agrees(told: Told) -> bool:
-    gains = [
-        told.gain("r2ag.likelihood", "log_likelihood", "testbed", method=part) for part in PART_GONE
-    ]
-    return _lower_loss(told) and all(gain.lo > 0 for gain in gains)
+    return _lower_loss(told) and min(gain.estimate for gain in _without(told).values()) > 0
 
 
 def _matching_by_seed(told: Told) -> bool:
@@ -389,7 +398,12 @@ CHAPTER_41 = [
         "higher one",
         _of_seed_two,
     ),
-    ("which agrees with what stands here", _agrees),
+    (
+        "the former without γ is above the whole one for certain, those without r and without ζ by "
+        "the estimate alone",
+        _without_precedent,
+    ),
+    ("which agrees with these estimates", _agrees),
     (
         "what the matching loss brings here is seed 0's alone: without it that one ended far "
         "behind, the one of seed 1 hardly, and the one of seed 2, which learned on a GPU, ahead",
