@@ -580,7 +580,7 @@ CHAPTER_42 = [
         _form_not_learned,
     ),
     (
-        "by the loss of held-out lists R²AG is behind the learnable tokens in one training of "
+        "By the loss of held-out lists R²AG is behind the learnable tokens in one training of "
         "three, which is the one that is asked here, and ahead in two",
         _behind_in_one,
     ),
