@@ -265,9 +265,9 @@ for name, soft in (("r2ag", method.placed(ranked.rows)), ("r2ag_rag", ())):
 # ### Repaired, and broken
 #
 # The first question on which R²AG is right and plain RAG is not, if there is one, and the first of the
-# reverse, where the question does not name two things of which one is the answer. Both are chosen for what they show and prove
-# nothing; the last line of each counts. Frozen: the reader. Trained: the former, on questions of
-# another world and of NQ.
+# reverse, where the question does not name two things of which one is the answer. Both are chosen for what
+# they show and prove nothing; the last line of each counts. Frozen: the reader. Trained: the former, on
+# questions of another world and of NQ.
 
 # %% tags=["remove-input"]
 RAG, OURS, FREE = {"method": "rag"}, {"method": "r2ag", "seed": 0}, {"method": "free", "seed": 0}
@@ -352,7 +352,8 @@ table(
 # passages, as the paper's lists do. We ask such lists of a world that neither taught them nor chose which checkpoint
 # is kept (world-Z-5), on the kinds of question that decide. True labels are worth 0.6 to 0.8 nats more there than
 # each of three trainings of tokens, so such lists can show what retrieval information is worth. R²AG's is not seen
-# to help: each of its three trainings lies below each of the tokens'. These are tune questions.
+# to help: each of its three trainings lies below each of the tokens'. With the spread between trainings the interval
+# holds zero, so that another training could lie above. These are tune questions.
 #
 # On world A labels are worth half a nat more than a training of tokens (world-A-5), but some of those questions chose
 # the checkpoints. Where the best five of ten are shown (world-A-10), two in five lists lack a gold passage, and
