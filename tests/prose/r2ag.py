@@ -226,12 +226,10 @@ def _over_tokens(told: Told, dataset: str, method: str = "gold") -> list[Interva
 def _may_lie_above(told: Told) -> bool:
     """R²AG over tokens, all trainings of each as one."""
     exhibit, results = merged(papers.exhibit("r2ag.proof")[1], RESULTS)
-    ours, free = (
-        next(c for c in exhibit.cells() if c.keys["dataset"] == "world-Z-5" and c.keys["method"] == m)
-        for m in ("r2ag", "free")
-    )
+    rows = {c.keys["method"]: c for c in exhibit.cells() if c.keys["dataset"] == "world-Z-5"}
     deciding = Only(lambda kind: kind in papers.load("r2ag").ground.kinds)
-    return holds_zero(told.between(results.gain(ours, free, "log_likelihood", deciding).interval()))
+    gain = results.gain(rows["r2ag"], rows["free"], "log_likelihood", deciding)
+    return holds_zero(told.between(gain.interval()))
 
 
 def _labels_help(told: Told) -> bool:

@@ -10,19 +10,18 @@ from rag_repro.analysis import factorial, index_growth
 from rag_repro.study import growth as grown
 from rag_repro.study import papers
 from rag_repro.study.exhibits import Cell
-from tests.prose.told import RESULTS, ROOT, Said, Told, printed
+from tests.prose.told import RESULTS, ROOT, Said, Told
 
-HEAD, COMPOSITION, TUNING = "together.head", "together.composition", "together.tuning"
+HEAD, COMPOSITION = "together.head", "together.composition"
 GROUNDS = ("world-B", "hotpotqa")
 FOUR = ("erm4", "drrag", "dragin", "r2ag")
+# Each alone, as it is combined; DRAGIN has an earlier threshold there.
+ALONE = {**dict(zip(FOUR, FOUR, strict=True)), "dragin": "dragin_combined"}
 ALL_FOUR = "erm4_drrag_dragin_r2ag"
 # The combinations, by what is on; that of nothing is left out.
 COMBINED = {
     row: tuple(row.split("_")) for row in papers.exhibit(COMPOSITION)[1].methods if row != "none"
 }
-# Of each method that was tuned: its exhibit's setting, and whence each ground's was taken.
-TUNED = {"dragin": "threshold", "flare": "doubt"}
-TUNED_ON = {"world-B": "world-A", "hotpotqa": "hotpotqa_train"}
 
 
 def _cells(exhibit: str, **keys) -> list[Cell]:
@@ -59,57 +58,16 @@ def _second_stage_brings_nothing(told: Told) -> bool:
     return of["passages"] == 2 and of["retrievals"] > 1 and of["pairs"] > 0
 
 
-def _tried(told: Told, dataset: str, method: str) -> dict[float, tuple[float, float, float]]:
-    """Each value that was tried on the tuning questions: its EM, F1 and searches."""
-    name = TUNED[method]
-    return {
-        cell.keys[name]: tuple(
-            told.ours(TUNING, metric, dataset=dataset, method=method, **{name: cell.keys[name]})
-            for metric in ("em", "f1", "retrievals")
-        )
-        for cell in _cells(TUNING, dataset=dataset, method=method)
-    }
-
-
-def _chosen(dataset: str, method: str) -> float:
-    [cell] = _cells(HEAD, dataset=dataset, method=method)
-    return getattr(cell.condition.configured, TUNED[method])
-
-
-def _best(tried: dict[float, tuple[float, float, float]], ties: str = "searches") -> float:
-    of = {"searches": lambda em, f1, searches: (em, -searches), "f1": lambda em, f1, _: (em, f1)}
-    return max(tried, key=lambda value: of[ties](*tried[value]))
-
-
-def _fewest_searches(told: Told) -> bool:
+def _not_equally_often(told: Told) -> bool:
+    """On neither ground within the quarter of a search to which thresholds are matched."""
     return all(
-        _best(_tried(told, tuned_on, method)) == _chosen(dataset, method)
-        for dataset, tuned_on in TUNED_ON.items()
-        for method in TUNED
+        abs(
+            told.ours(HEAD, "retrievals", dataset=dataset, method="dragin")
+            - told.ours(HEAD, "retrievals", dataset=dataset, method="flare")
+        )
+        > 0.25
+        for dataset in GROUNDS
     )
-
-
-def _not_by_f1(told: Told) -> bool:
-    """As chosen; of FLARE's equals on world A another would have won by F1."""
-    tried = _tried(told, "world-A", "flare")
-    return _fewest_searches(told) and _best(tried, ties="f1") != _chosen("world-B", "flare")
-
-
-def _lowest(told: Told, added: bool) -> bool:
-    """Of all that were tried on HotpotQA, or without the lowest, the lowest wins."""
-    for method in TUNED:
-        tried = _tried(told, "hotpotqa_train", method)
-        if not added:
-            tried.pop(min(tried))
-        if _best(tried) != min(tried):
-            return False
-    return True
-
-
-def _five_to_seven(told: Told) -> bool:
-    """What one question is worth, in points."""
-    worth = [told.of(100 / len(RESULTS.scores(cell, "em"))) for cell in _cells(TUNING)]
-    return printed(min(worth), 0) == "5" and printed(max(worth), 0) == "7"
 
 
 def _alike(exhibit: str, **keys) -> list[tuple[float, ...]]:
@@ -166,7 +124,7 @@ def _not_its_own(told: Told) -> bool:
 def _thinned(told: Told) -> bool:
     """Two that choose passages leave fewer than either alone, all four fewer than any two."""
     left = {row: told.ours(COMPOSITION, "passages", method=row) for row in COMBINED}
-    alone = {part: told.ours(HEAD, "passages", "testbed", method=part) for part in FOUR}
+    alone = {p: told.ours(HEAD, "passages", "testbed", method=ALONE[p]) for p in FOUR}
     choosing = {row: parts for row, parts in COMBINED.items() if "r2ag" not in parts}
     return all(
         left[row] < min(alone[part] for part in parts) for row, parts in choosing.items()
@@ -187,7 +145,7 @@ def _say_nothing(told: Told) -> bool:
 
 def _none_gains(told: Told) -> bool:
     return all(
-        told.gain(HEAD, metric, "testbed", method=part).estimate <= 0
+        told.gain(HEAD, metric, "testbed", method=ALONE[part]).estimate <= 0
         for part in FOUR
         for metric in ("em", "f1")
     )
@@ -196,7 +154,7 @@ def _none_gains(told: Told) -> bool:
 def _below_the_better_part(told: Told) -> bool:
     return all(
         told.ours(COMPOSITION, metric, method=row)
-        <= max(told.ours(HEAD, metric, "testbed", method=part) for part in parts)
+        <= max(told.ours(HEAD, metric, "testbed", method=ALONE[part]) for part in parts)
         for row, parts in COMBINED.items()
         for metric in ("em", "f1")
     )
@@ -273,22 +231,8 @@ SAID = [
         "the second stage brings nothing, but its searches and pairs are counted",
         _second_stage_brings_nothing,
     ),
-    Said("50_head_to_head", "so few questions that one of them is 5 to 7 points", _five_to_seven),
-    Said(
-        "50_head_to_head", "of equals the one with the fewest searches was taken", _fewest_searches
-    ),
     # How this could fool us
-    Said(
-        "50_head_to_head",
-        "a lower threshold was added since the lowest of four had won",
-        lambda told: _lowest(told, added=False),
-    ),
-    Said(
-        "50_head_to_head",
-        "the lowest won again",
-        lambda told: _lowest(told, added=True),
-    ),
-    Said("50_head_to_head", "Ties were broken by searches, not by F1.", _not_by_f1),
+    Said("50_head_to_head", "the two do not search equally often", _not_equally_often),
     Said(
         "50_head_to_head",
         "Its low recall may be due to either.",
