@@ -386,9 +386,9 @@ table(
 # ## A reader that can read
 #
 # Where {term}`gold passages <gold passage>` do not help a reader by 15 points of accuracy, with the
-# lower end of the interval above 5, its answers decide nothing. Lists of ten of worlds B and C stood just there with sixty questions, and
-# were asked more (n 150) *after* that had been seen, which can be held against us; the other rows at
-# 15.0 have been asked no more.
+# lower end of the interval above 5, its answers decide nothing. Lists of ten of worlds B and C stood just
+# there with sixty questions, and were asked more *after* that had been seen, which can be held against us.
+# By now the frozen reader has been asked 150 questions of every set that it was asked at all.
 
 # %% tags=["remove-input"]
 readers.gate(run.paper, run.results, run.tiers())

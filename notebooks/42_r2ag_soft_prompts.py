@@ -190,8 +190,9 @@ forest(
 # *Labels* are what features could tell
 # at most. Accuracy favours long lines (see *length*), so that a row whose lines are longer than
 # its baseline's is better only where F1 says so as well. By that rule even labels are not above the
-# learnable tokens on either set (on NQ-10 they have 20 points of accuracy more, in lines eight words longer): so these questions could hardly have shown what features add, and
-# *inconclusive* for r2ag.c23 speaks of the test, and not of the features.
+# learnable tokens on either set (on NQ-10 they have 20 points of accuracy more, in lines eight words
+# longer): so these questions could hardly have shown what features add, and an open r2ag.c23 speaks of the
+# test, and not of the features.
 
 # %% [markdown]
 # ### On many more questions
@@ -199,9 +200,10 @@ forest(
 # The trainings that are committed, one of each, on 150 questions of each world and on all of NQ-10, read by
 # a GPU. *Gain*: R²AG over the learnable tokens, these over plain RAG; a row of one training borrows the spread
 # between trainings from rows with several. Tokens gain F1 on every world, which is the form of an answer, and
-# on NQ-10 by so little that one more training of any row may open it; accuracy is open everywhere. By accuracy R²AG stands above them on two worlds, and below on the
-# third and on NQ-10; every interval holds zero. Beside r2ag.c23 below stand the mean over those worlds that the reader
-# can read, and NQ-10, as contrasts.
+# on NQ-10 by so little that one more training of any row may open it; accuracy is open everywhere. By
+# accuracy R²AG stands above them on two worlds, and below on the third and on NQ-10; every interval holds
+# zero. Beside r2ag.c23 below stand the mean over those worlds that the reader can read, and NQ-10, as
+# contrasts.
 
 # %% tags=["hide-input"]
 table(
