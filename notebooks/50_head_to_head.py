@@ -183,7 +183,7 @@ run.live("head")
 # - **One retriever, and no first search for DRAGIN.** All search with MiniLM. DRAGIN's own retriever is
 #   BM25, and its queries are bags of words, which suit BM25 better ({doc}`chapter 34
 #   <34_dragin_retriever>`). It also begins to write without passages, where FLARE has searched for the
-#   question first. Its low recall may be due to either.
+#   question first. Its low recall on world B may be due to either.
 # - **Four passages are a ceiling, not a budget.** ERM4's filter may leave one or none, DR-RAG's threshold
 #   leaves two at least, and a dynamic reader replaces what it had by what it finds last, be it nothing;
 #   *passages* and *recall* tell. The testbed's reader was taught to read from two passages or more, or to

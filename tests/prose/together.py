@@ -95,11 +95,12 @@ def _compositional(told: Told) -> bool:
 
 
 def _lowest_of_those_that_search(told: Told) -> bool:
+    """By its answers."""
     rows = {c.keys["method"] for c in _cells(HEAD, dataset="hotpotqa")} - {"none", "erm4"}
     return all(
         told.ours(HEAD, metric, "public", method="erm4")
         < min(told.ours(HEAD, metric, "public", method=row) for row in rows)
-        for metric in ("em", "f1", "recall")
+        for metric in ("em", "f1")
     )
 
 
@@ -235,11 +236,8 @@ SAID = [
     Said("50_head_to_head", "the two do not search equally often", _not_equally_often),
     Said(
         "50_head_to_head",
-        "Its low recall may be due to either.",
-        lambda told: all(
-            told.gain(HEAD, "recall", dataset=dataset, method="dragin").hi < 0
-            for dataset in GROUNDS
-        ),
+        "Its low recall on world B may be due to either.",
+        lambda told: told.gain(HEAD, "recall", dataset="world-B", method="dragin").hi < 0,
     ),
     Said(
         "50_head_to_head",
