@@ -58,16 +58,38 @@ def _second_stage_brings_nothing(told: Told) -> bool:
     return of["passages"] == 2 and of["retrievals"] > 1 and of["pairs"] > 0
 
 
-def _not_equally_often(told: Told) -> bool:
-    """On neither ground within the quarter of a search to which thresholds are matched."""
+# Searches that DRAGIN's table 3 prints, of HotpotQA, and of 2WikiMultihopQA for worlds.
+PRINTED = {"world-B": 2.631, "hotpotqa": 3.505}
+
+
+def _more_searches(told: Told) -> bool:
+    """Than FLARE, and than printed, by more than the quarter to which thresholds are matched."""
+    searches = {
+        (dataset, method): told.ours(HEAD, "retrievals", dataset=dataset, method=method)
+        for dataset in GROUNDS
+        for method in ("dragin", "flare")
+    }
     return all(
-        abs(
-            told.ours(HEAD, "retrievals", dataset=dataset, method="dragin")
-            - told.ours(HEAD, "retrievals", dataset=dataset, method="flare")
-        )
-        > 0.25
+        searches[dataset, "dragin"] - 0.25 > max(searches[dataset, "flare"], PRINTED[dataset])
         for dataset in GROUNDS
     )
+
+
+def _right_of_the_tuned(told: Told, dataset: str, method: str) -> tuple[int, int]:
+    """Tune questions right at the threshold that chapter 50 has, and at the best of the grid."""
+    knob = {"dragin": "threshold", "flare": "doubt"}[method]
+    [own] = _cells(HEAD, dataset={"world-Z": "world-B"}.get(dataset, "hotpotqa"), method=method)
+    right = {
+        cell.keys[knob]: round(
+            told.ours(
+                "dragin.tuning", "em", dataset=dataset, method=method, **{knob: cell.keys[knob]}
+            )
+            / 100
+            * cell.n
+        )
+        for cell in _cells("dragin.tuning", dataset=dataset, method=method)
+    }
+    return right[getattr(own.condition.configured, knob)], max(right.values())
 
 
 def _alike(exhibit: str, **keys) -> list[tuple[float, ...]]:
@@ -233,11 +255,27 @@ SAID = [
         _second_stage_brings_nothing,
     ),
     # How this could fool us
-    Said("50_head_to_head", "the two do not search equally often", _not_equally_often),
     Said(
         "50_head_to_head",
-        "Its low recall on world B may be due to either.",
-        lambda told: told.gain(HEAD, "recall", dataset="world-B", method="dragin").hi < 0,
+        "of world Z's 100 tune questions DRAGIN has 14 right there and 20 at its best threshold, "
+        "FLARE 23 and 24",
+        lambda told: (
+            _right_of_the_tuned(told, "world-Z", "dragin") == (14, 20)
+            and _right_of_the_tuned(told, "world-Z", "flare") == (23, 24)
+        ),
+    ),
+    Said(
+        "50_head_to_head",
+        "of HotpotQA's 60 DRAGIN has 10 and 14, FLARE 7 and 12",
+        lambda told: (
+            _right_of_the_tuned(told, "hotpotqa_train", "dragin") == (10, 14)
+            and _right_of_the_tuned(told, "hotpotqa_train", "flare") == (7, 12)
+        ),
+    ),
+    Said(
+        "50_head_to_head",
+        "DRAGIN searches more often than FLARE, and than its paper prints",
+        _more_searches,
     ),
     Said(
         "50_head_to_head",
@@ -257,7 +295,11 @@ SAID = [
             0 < told.ours("together.readers", "em", dataset=d, method="gold") < 50 for d in GROUNDS
         ),
     ),
-    Said("50_head_to_head", "its low row there may be the transfer", _lowest_of_those_that_search),
+    Said(
+        "50_head_to_head",
+        "its low EM and F1 there may be the transfer",
+        _lowest_of_those_that_search,
+    ),
     # Composition
     Said("51_composition", "R²AG alone adds a few to each prompt", _few_tokens),
     Said(
