@@ -238,15 +238,20 @@ def tried(paper: Paper, cell: Cell, results: Results, gated: bool = True) -> Ver
 
 
 def sides(
-    paper: Paper, cell: Cell, results: Results, metric: str | None = None
+    paper: Paper,
+    cell: Cell,
+    results: Results,
+    metric: str | None = None,
+    contrast: Contrast | None = None,
 ) -> tuple[str, Scores | None, Scores | None] | None:
     """The reader that is tried, its scores with the gold passages and with none, of the kinds that
     decide; None where neither the cell's own nor the one it was trained over has records.
 
-    metric: the gate's by default. None in place of scores where no question is of such a kind.
+    metric: the gate's by default. contrast: of the kinds that decide it, and not the gate. None in
+    place of scores where no question is of such a kind.
     """
     gate, exhibit = paper.gate, paper.exhibits[paper.gate.exhibit]
-    of_kind = outcomes.deciding(paper, cell.keys["dataset"])
+    of_kind = outcomes.deciding(paper, cell.keys["dataset"], contrast)
     for reader in dict.fromkeys([cell.condition.reader, cell.keys.get("reader")]):
         both: list[Scores | None] = []
         for wanted in (gate.given, gate.bare):
@@ -265,12 +270,13 @@ def room(
     paper: Paper, contrast: Contrast, cell: Cell, scored: Sequence[Scores], results: Results
 ) -> tuple[float, float] | None:
     """What could be reached and what the baseline has, in percent: with the gold passages by the
-    gate's records, or everything, and the side below; None where no gate is possible.
+    gate's records of the kinds that decide here, or everything, and the side below; None where no
+    gate is possible.
     """
     bare = float(scored[1].values.mean())
     if not outcomes.of_answers(contrast):
         return 100.0, bare
-    found = sides(paper, cell, results, contrast.metric) if paper.gate else None
+    found = sides(paper, cell, results, contrast.metric, contrast) if paper.gate else None
     if found is None or None in found:
         return None
     return float(found[1].values.mean()), bare

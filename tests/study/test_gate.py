@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rag_repro.show import exhibit_rows, ledger, readers
-from rag_repro.study import papers, records
+from rag_repro.study import gate, papers, records
 from rag_repro.study.judge import judge
 from rag_repro.study.papers import StudyError
 from rag_repro.study.records import open_record
@@ -770,3 +770,17 @@ def test_what_can_be_guessed_is_shown_beside_with_what_guessing_gets_right(tmp_p
         "HotpotQA: the first of two that are offered",
     ]
     assert all(line[4].startswith("25.00 [") for line in lines)  # one of four comparisons
+
+
+@pytest.mark.parametrize(("own", "most"), [("", 60), ("kinds: [bridge], ", 100)])
+def test_what_could_be_reached_is_of_the_questions_that_are_compared(tmp_path, own, most):
+    """With gold passages all forty of one kind are right, and twenty of the other sixty."""
+    paper = read(tmp_path, GAIN.replace("{metric", "{" + own + "metric"))
+    root = tmp_path / "records"
+    kind = {"kind": lambda i: "bridge" if i < 40 else "compositional"}
+    fill(root, paper, "readers", lambda d, m: {"gold": 60, "closed": 0}[m], **kind)
+    fill(root, paper, "table1", lambda d, m: 30, **kind)
+    results, [claim] = Results(root), paper.claims
+    cell = paper.exhibits["table1"].cells()[0]
+    scored = [results.scores(cell, "acc")] * 2
+    assert gate.room(paper, claim.contrasts[0], cell, scored, results) == (most, 30)
