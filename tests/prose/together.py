@@ -58,8 +58,8 @@ def _second_stage_brings_nothing(told: Told) -> bool:
     return of["passages"] == 2 and of["retrievals"] > 1 and of["pairs"] > 0
 
 
-# Searches that DRAGIN's table 3 prints, of HotpotQA, and of 2WikiMultihopQA for worlds.
-PRINTED = {"world-B": 2.631, "hotpotqa": 3.505}
+# Whose number of searches DRAGIN's table 3 prints for each ground.
+PRINTED = {"world-B": "2wikimultihopqa", "hotpotqa": "hotpotqa"}
 
 
 def _more_searches(told: Told) -> bool:
@@ -69,8 +69,14 @@ def _more_searches(told: Told) -> bool:
         for dataset in GROUNDS
         for method in ("dragin", "flare")
     }
+    printed = {
+        row["dataset"]: float(row["value"])
+        for row in papers.load("dragin").printed("table3")
+        if (row["method"], row["reader"]) == ("dragin", "llama2-13b-chat")
+    }
     return all(
-        searches[dataset, "dragin"] - 0.25 > max(searches[dataset, "flare"], PRINTED[dataset])
+        searches[dataset, "dragin"] - 0.25
+        > max(searches[dataset, "flare"], printed[PRINTED[dataset]])
         for dataset in GROUNDS
     )
 

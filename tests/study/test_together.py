@@ -60,6 +60,14 @@ def test_dragin_and_flare_are_set_as_in_their_registered_tests():
             assert (here.query, here.top_n, here.first) == (own.query, own.top_n, own.first)
 
 
+def test_dragin_and_flare_were_timed_as_chapter_50_says():
+    timed = rows("time")
+    assert timed["dragin"].configured.threshold == 0.1
+    assert (timed["flare"].configured.doubt, timed["flare"].configured.query) == (
+        *(0.3, "sure_sentence"),
+    )
+
+
 def test_with_none_of_them_it_is_one_search():
     assert COMPOSED["none"].hash == HEAD["single"].hash
 
