@@ -5,6 +5,7 @@ A misspelt name would otherwise show only as a claim that is never judged.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def problems(paper: Paper) -> Iterator[str]:
 
 def _of_exhibit(paper: Paper, key: str, exhibit: Exhibit) -> Iterator[str]:
     yield from _unknown("metric", exhibit.metrics, metrics.METRICS)
-    if exhibit.values is not None and not (paper.folder / exhibit.values).is_file():
+    if exhibit.values is not None and not os.path.isfile(paper.folder / exhibit.values):
         yield f"there is no file {exhibit.values!r} beside it"
     elif exhibit.values is not None:
         try:

@@ -76,7 +76,8 @@ def rate(step: int, steps: int, optimiser: Optimiser) -> float:
 
 
 def wrap(model: Any, lora: Lora, seed: int, task: str = "CAUSAL_LM") -> Any:
-    """A base, frozen, with fresh low-rank matrices (peft) drawn from `seed`.
+    """A base, frozen, with fresh low-rank matrices (peft) drawn from `seed`, but for what is
+    learned whole.
 
     task: peft's name; with "SEQ_CLS" the classifying head is learned as well.
     """
@@ -90,6 +91,7 @@ def wrap(model: Any, lora: Lora, seed: int, task: str = "CAUSAL_LM") -> Any:
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
         target_modules=lora.targets if isinstance(lora.targets, str) else list(lora.targets),
+        modules_to_save=list(lora.whole) or None,
         task_type=task,
     )
     for module in model.modules():

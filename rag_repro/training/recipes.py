@@ -22,12 +22,16 @@ class RecipeError(ValueError):
 
 @dataclass(frozen=True)
 class Lora:
-    """Low-rank adaptation. targets: "all-linear", or names of modules."""
+    """Low-rank adaptation. targets: "all-linear", or names of modules.
+
+    whole: names of modules that are learned in full instead, and stored so.
+    """
 
     rank: int = 16
     alpha: int = 32
     dropout: float = 0.0
     targets: str | Sequence[str] = "all-linear"
+    whole: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +129,8 @@ class Recipe:
             del made["former"]
         elif self.former.prompt == "r2ag":
             del made["former"]["prompt"]
+        if self.lora is not None and not self.lora.whole:
+            del made["lora"]["whole"]
         for name in ("batch_rows", "checks", "patience"):  # as cards have it from before
             if made["optimiser"][name] is None:
                 del made["optimiser"][name]

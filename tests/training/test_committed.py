@@ -51,5 +51,5 @@ def test_the_recipe_is_still_the_one_it_was_trained_by(card):
     assert known == told
 
 
-def test_all_artifacts_are_under_84_megabytes():
-    assert sum(f.stat().st_size for f in ARTIFACTS.rglob("*") if f.is_file()) < 84e6
+def test_all_artifacts_are_under_96_megabytes():
+    assert sum(f.stat().st_size for f in ARTIFACTS.rglob("*") if f.is_file()) < 96e6

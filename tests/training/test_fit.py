@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from peft import PeftModel
 
 from rag_repro.lm.local import LocalReader
 from rag_repro.lm.prompts import Codec
@@ -73,6 +74,19 @@ def test_loss_is_the_targets_cross_entropy_whatever_the_padding():
                 by_hand -= float(log_p[at - 1, row.tokens[at]])
     assert n == 3
     assert float(total) == pytest.approx(by_hand, rel=1e-5)
+
+
+def test_what_is_named_is_learned_in_full_and_the_rest_stays(tmp_path):
+    before = dict(tiny.loaded("llama").model.named_parameters())
+    last = {n for n in before if "layers.2." in n}
+    loaded = tiny.loaded("llama")
+    lora = Lora(rank=2, targets=["layers.0.mlp.up_proj"], whole=["layers.2"])
+    _fit(loaded, replace(_plan(Codec(loaded.tokenizer)), lora=lora), tmp_path)
+    base = tiny.loaded("llama").model
+    merged = PeftModel.from_pretrained(base, tmp_path).merge_and_unload()
+    moved = {n for n, p in merged.named_parameters() if not torch.equal(p, before[n])}
+    assert len(last) == 9
+    assert moved == {*last, "model.layers.0.mlp.up_proj.weight"}
 
 
 @pytest.mark.parametrize("tied", [False, True])
