@@ -6,9 +6,10 @@ d* are a question's gold passages, dΔ others. As many negatives as positives
 (appendix A.1); half of them are hard (a gold passage and one that came close to
 it), half random (two passages that are not gold, of which one may have come close).
 
-Where a part names a `retriever`, negatives are the pairs that C is asked about when DR-RAG
+Where a part names a `retriever`, most negatives are pairs that C is asked about when DR-RAG
 searches with it: a first-stage hit and a passage that its second query finds, so that both
-are near the question and the one is near the other.
+are near the question and the one is near the other. A quarter has any passage beside such a hit:
+without these a cross-encoder takes what it has never seen for gold.
 
 CRAG's evaluator is taught the same way, of single passages (`relevance`).
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, cycle
 from pathlib import Path
@@ -126,25 +127,35 @@ def clean_pairs(
 def stage_pairs(asked: Dataset, retriever: Any, seed: int, exposures: int) -> Iterator[Pair]:
     """Every two gold passages `exposures` times, each time with a pair that the stages bring.
 
-    With chance HARD that pair holds a gold passage ("hard"), else none ("near"); none is
-    taken twice before all were taken once.
+    With chance HARD that pair holds a gold passage ("hard"), else none ("near"); every second
+    time one that was found stands beside any passage instead ("random"), neither of them gold. No
+    pair that was brought is taken twice before all were taken once.
     """
     brought = second_stage_pairs(asked, retriever)
     random = Random(f"stage pairs/{asked.name}/{seed}")
-    passage = asked.corpus.by_id
+    passage, everything = asked.corpus.by_id, asked.corpus.passages
     for question in asked.questions:
         gold = set(question.gold_ids)
+        found = dict.fromkeys(i for two in brought[question.id] for i in two if i not in gold)
+        close = [passage[i] for i in found]
         wrong: dict[str, list] = {"hard": [], "near": []}
         for two in brought[question.id]:
             if not gold.issuperset(two):
-                wrong["near" if gold.isdisjoint(two) else "hard"].append(two)
+                wrong["near" if gold.isdisjoint(two) else "hard"].append([passage[i] for i in two])
         # So many as are there, in an order drawn, and from the start again.
         turns = {k: cycle(random.sample(pairs, len(pairs))) for k, pairs in wrong.items() if pairs}
         for two in [*combinations(question.gold_ids, 2)] * exposures if turns else ():
-            wanted = "hard" if random.random() < HARD else "near"
-            kind = wanted if wanted in turns else next(iter(turns))
-            for name, label, ids in (("positive", 1, two), (kind, 0, next(turns[kind]))):
-                a, b = (passage[i].text for i in random.sample(ids, 2))
+            kind = "hard" if random.random() < HARD else random.choice(("near", "random"))
+            if kind == "random":
+                other = unrelated(gold, close, everything, random)
+            else:
+                kind = kind if kind in turns else next(iter(turns))
+                other = next(turns[kind])
+            for name, label, both in (
+                ("positive", 1, [passage[i] for i in two]),
+                (kind, 0, other),
+            ):
+                a, b = (p.text for p in random.sample(both, 2))
                 yield Pair(question.text, a, b, label, f"{name}:{asked.name}", ordered=True)
 
 
@@ -180,12 +191,20 @@ def negative(
     if close and random.random() < HARD:
         one, other, kind = random.choice(gold), random.choice(close), "hard"
     else:
-        one = random.choice(close or everything)
-        other, kind = one, "random"
-        while other.id == one.id or other.id in question.gold_ids or one.id in question.gold_ids:
-            one = random.choice(close or everything)
-            other = random.choice(everything)
+        one, other = unrelated(question.gold_ids, close, everything, random)
+        kind = "random"
     return Pair(question.text, one.text, other.text, 0, f"{kind}:{dataset}")
+
+
+def unrelated(
+    gold: Collection[str], close: Sequence[Passage], everything: Sequence[Passage], random: Random
+) -> tuple[Passage, Passage]:
+    """A close passage, or any where none is, and any other, neither of them gold (ids)."""
+    one = other = random.choice(close or everything)
+    while other.id == one.id or other.id in gold or one.id in gold:
+        one = random.choice(close or everything)
+        other = random.choice(everything)
+    return one, other
 
 
 def relevance(
