@@ -68,7 +68,7 @@ def test_what_selection_does_is_decided_where_it_selects_and_stands_elsewhere_as
     assert BY[name].changed
 
 
-def chosen_on(tier, dataset, ending, **asked):
+def chosen_on(tier, datasets, ending, *kept):
     """The threshold at which CIS and CFS together hand on as many as table 5 prints at k = 4."""
     printed = {
         row: fmean(
@@ -81,8 +81,8 @@ def chosen_on(tier, dataset, ending, **asked):
     results, off = Results(ROOT / "results" / "records"), Counter()
     for cell in DRRAG.exhibits["threshold"].cells(tier):
         row, _, rest = cell.keys["method"].partition("_")
-        if cell.keys["dataset"] in dataset and row in printed and rest == ending:
-            mean = results.scores(cell, "passages", *asked).values.mean()
+        if cell.keys["dataset"] in datasets and row in printed and rest == ending:
+            mean = results.scores(cell, "passages", *kept).values.mean()
             off[cell.keys["threshold"]] += abs(mean - printed[row])
     assert len(off) >= 7
     assert min(off, key=off.get) not in (min(off), max(off))  # the grid's end is not the best
