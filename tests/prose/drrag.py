@@ -524,6 +524,13 @@ def _lessons(told: Told, kind: str) -> float:
     return told.of(sum(n for name, n in lessons.items() if name.startswith(kind)) / 2)
 
 
+def _random(told: Told, name: str) -> float:
+    """The share of a classifier's negatives that hold any passage."""
+    lessons = {k: n for k, n in card(name)["lessons"].items() if not k.startswith("positive")}
+    random = sum(n for k, n in lessons.items() if k.startswith("random"))
+    return told.of(random / sum(lessons.values()))
+
+
 def _all_handed_on(told: Told) -> bool:
     """By whichever training of the classifier, with recalls that lie within a point."""
     for name, classifier in (("hotpotqa", ""), ("world-B", "-testbed")):
@@ -758,7 +765,7 @@ SAID = [
     # 13: the classifier
     Said(
         "13_drrag_classifier",
-        "the training questions at hand are some hundreds, not thousands",
+        "from some hundreds of training questions",
         lambda told: 100 < _lessons(told, "positive:hotpotqa") < 1000,
     ),
     Said(
@@ -778,19 +785,16 @@ SAID = [
     ),
     Said(
         "13_drrag_classifier",
-        "of held-out questions it tells gold pairs from hard ones in 53 % of comparisons",
+        "with its upper three layers whole it learned",
         lambda told: (
-            round(100 * (1 - told.card("drrag-classifier-joint", "held_out_loss", "swapped_hard")))
-            == 53
+            len(card("drrag-classifier-testbed-joint")["recipe"]["lora"]["whole"]) == 3
+            and told.card("drrag-classifier-testbed-joint", "held_out_loss", "swapped_hard") < 0.2
         ),
     ),
     Said(
         "13_drrag_classifier",
-        "after two passes over some 5,600 pairs",
-        lambda told: (
-            5550 < sum(map(told.of, card("drrag-classifier-joint")["lessons"].values())) < 5650
-            and told.card("drrag-classifier-joint", "recipe", "optimiser", "epochs") == 2
-        ),
+        "A quarter of the negatives is",
+        lambda told: 0.2 < _random(told, "drrag-classifier-testbed-joint") < 0.3,
     ),
     # 14: cost
     Said("14_drrag_cost", "By that count DR-RAG searches $1 + k_1$ times", _searches),
