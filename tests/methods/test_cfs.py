@@ -263,6 +263,28 @@ def test_random_selection_stands_in_the_order_of_the_candidates():
         assert kept[2:] == sorted(kept[2:], key="cdefgh".index)
 
 
+@pytest.mark.parametrize("k", [3, 4, 5])
+def test_ranked_reads_as_many_as_the_classifier_keeps_of_those_that_qdc_takes(k):
+    kept, asked, got = answer(judge="ranked", k=k, k1=2)
+    chosen, *_ = answer(k=k, k1=2)
+    first = answer_of(
+        qdc, QUESTION, base.get("qdc").configure({"k": k, "k1": 2}), retriever=Tables(RANKINGS)
+    )
+    assert kept == ids(first.hits)[: len(chosen)]
+    assert asked == answer(k=k, k1=2)[1]
+    assert got.trace[-1]["by"] == "ranked"
+
+
+def test_ranked_keeps_the_first_stage_where_the_classifier_keeps_nothing_else():
+    none = dict.fromkeys({**NEGATIVE, **POSITIVE}, 0.0)
+    assert answer(none, judge="ranked")[0] == ["a", "b"]
+    # Algorithm 1 reads the rankings one after the other.
+    assert (
+        answer(judge="ranked", first="algorithm", depth=3)[0]
+        == (answer(judge="ranked", first="algorithm", depth=3, cap=False)[0][:4])
+    )
+
+
 def test_similarity_reads_as_many_passages_of_the_plain_ranking():
     # The classifier keeps a b c g: four, so similarity reads its own first four.
     kept, asked, got = answer(judge="similarity")

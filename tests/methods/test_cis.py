@@ -192,6 +192,16 @@ def test_nearest_removal_takes_as_many_and_those_least_like_the_question():
     assert (kept, got.cost.retrievals) == (["a", "b"], 3)
 
 
+def test_ranked_removal_takes_as_many_from_the_end():
+    table = {**TABLE, "ac": 0.0, "bc": 0.0, "be": 1.0}
+    assert answer(table)[0] == ["a", "b", "e"]
+    kept, asked, got = answer(table, judge="ranked")
+    assert (kept, asked) == (["a", "b", "c"], answer(table)[1])
+    assert got.trace[-1] == {
+        "stage": "select", "by": "ranked", "kept": ["a", "b", "c"], "left_out": ["e"]
+    }  # fmt: skip
+
+
 def test_bm25_reads_as_many_passages_of_its_own_ranking():
     lexical = Tables({"q?": ["x", "a", "y", "z"]})
     kept, asked, _ = answer(judge="bm25", bm25=lexical)

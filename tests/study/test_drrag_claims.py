@@ -11,6 +11,7 @@ import pytest
 from rag_repro.study import papers
 from rag_repro.study.conditions import TIERS
 from rag_repro.study.judge import pair_cells
+from rag_repro.study.registration import Registration, moved
 from rag_repro.study.scores import Only, Results
 from tests.study.claims import exhibit_of, sides_of, waits
 
@@ -123,21 +124,30 @@ def test_claims_elsewhere_are_decided_at_a_half():
         assert not any(named(contrast) & chosen for contrast in parts(name, "primary")), name
 
 
-@pytest.mark.parametrize(
-    ("ending", "chosen"),
-    [
-        ("_tuned", {("public", 0.91), ("testbed", 0.95)}),
-        ("_fed", {("public", 0.75), ("testbed", 0.7)}),
-    ],
-)
-def test_rows_at_a_chosen_threshold_have_the_same_one_in_every_exhibit(ending, chosen):
-    held = {
+def thresholds(word, paper=DRRAG):
+    """(tier, threshold) of every row of that kind, controls and all, but for the sweep."""
+    return {
         (cell.tier, cell.condition.configured.threshold)
-        for exhibit in DRRAG.exhibits.values()
+        for key, exhibit in paper.exhibits.items()
         for cell in exhibit.cells()
-        if cell.keys["method"].endswith(ending)
+        if word in cell.keys["method"].split("_") and key != "threshold"
     }
-    assert held == chosen
+
+
+def test_rows_at_a_chosen_threshold_have_the_same_one_in_every_exhibit():
+    assert thresholds("tuned") == {("public", 0.91), ("testbed", 0.95)}
+    assert thresholds("fed") == {("public", 0.75), ("testbed", 0.7)}
+    tune = {"testbed": ["world-A"]}
+    assert thresholds("joint") >= {(t, chosen_on(t, sets, "joint")) for t, sets in tune.items()}
+    assert len(thresholds("joint")) == 2
+
+
+@pytest.mark.parametrize("claim", ["c20", "c29"])
+def test_on_fresh_worlds_too_a_control_has_the_threshold_of_what_it_controls(claim):
+    own = moved(Registration(f"drrag.{claim}", "testbed"))
+    assert {t for tier, t in thresholds("joint", own) if tier == "testbed"} == {
+        DRRAG.ground.settings["dr_rag_joint"]["threshold"]
+    }
 
 
 def test_the_claim_on_the_second_query_counts_only_where_it_can_hold_the_passage():

@@ -66,8 +66,9 @@ class SelectionSettings(TwoStageSettings):
         "oracle": the gold labels, by equation 2, in place of C: the most that
         selection could do. "random": C says how many passages are kept; which
         ones, of those on offer, is drawn by chance (seeded by the question's
-        id). "nearest": likewise, and those go that are least similar to the
-        question. "similarity": C says how many; the question's own ranking,
+        id). "ranked": likewise the first that the second queries find, as QDC
+        takes them. "nearest": likewise, and those go that are least similar to
+        the question. "similarity": C says how many; the question's own ranking,
         which, with no second query. "bm25": likewise BM25's ranking.
     classifier: the service that is C; none with the oracle.
     threshold: the least probability that is positive. The paper calls it
@@ -76,7 +77,9 @@ class SelectionSettings(TwoStageSettings):
         show what these mistakes cost (not in the paper; it needs the labels).
     """
 
-    judge: Literal["classifier", "oracle", "random", "similarity", "nearest", "bm25"] = "classifier"
+    judge: Literal["classifier", "oracle", "random", "similarity", "nearest", "bm25", "ranked"] = (
+        "classifier"
+    )
     classifier: str | None = "drrag-classifier"
     threshold: Share = 0.5
     put_back: bool = False
@@ -177,13 +180,16 @@ def at_its_count(
 ):
     """What stays: `fixed` and `chosen`, or a control that keeps as many.
 
-    offered: what `chosen` was chosen from, in the order in which it is kept.
+    offered: what `chosen` was chosen from, in the order in which it is kept; with judge "ranked"
+    in the order of `fill`.
     """
     kept = (*fixed, *chosen)
     if settings.judge == "random":
         draw = Random(f"select {question.id}")
         places = sorted(draw.sample(range(len(offered)), len(chosen)))
         kept = (*fixed, *(offered[place] for place in places))
+    elif settings.judge == "ranked":
+        kept = (*fixed, *offered[: len(chosen)])
     elif settings.judge == "nearest" and chosen:
         call = search(question.text, len(chosen), question, settings)
         hits = yield replace(call, within=tuple(hit.passage.id for hit in offered))
@@ -318,6 +324,8 @@ def forward_selection(
         seen |= {hit.passage.id for hit in new}
     others = tuple(offered.values())
     chosen += refused_gold(question, (*first, *chosen), others, settings, trace)
+    if settings.judge == "ranked":
+        others = fill(first, rankings, replace(settings, k=len(first) + len(others)))[len(first) :]
     return (yield from at_its_count(question, first, chosen, others, settings, trace))
 
 
