@@ -136,10 +136,9 @@ def thresholds(word, paper=DRRAG):
 
 def test_rows_at_a_chosen_threshold_have_the_same_one_in_every_exhibit():
     assert thresholds("tuned") == {("public", 0.91), ("testbed", 0.95)}
-    assert thresholds("fed") == {("public", 0.75), ("testbed", 0.7)}
-    tune = {"testbed": ["world-A"]}
-    assert thresholds("joint") >= {(t, chosen_on(t, sets, "joint")) for t, sets in tune.items()}
-    assert len(thresholds("joint")) == 2
+    tune = {"testbed": ["world-A"], "public": ["hotpotqa_train", "2wikimultihopqa_train"]}
+    for word, ending in (("fed", ""), ("joint", "joint")):
+        assert thresholds(word) == {(t, chosen_on(t, sets, ending)) for t, sets in tune.items()}
 
 
 @pytest.mark.parametrize("claim", ["c20", "c29"])
