@@ -234,7 +234,7 @@ def test_claims_are_well_formed():
         *("test", "n_needed", "scale", "contrasts"),
     }
     for claim in claims():
-        assert set(claim) - {"no_contrast", "changed", "printed", "main"} == fields, claim["id"]
+        assert set(claim) - {"no_contrast", "changed", "printed", "main", "registered"} == fields, claim["id"]
         for name in fields - {"exhibit", "n_needed", "contrasts"}:
             assert isinstance(claim[name], str), (claim["id"], name)
             assert claim[name], (claim["id"], name)
