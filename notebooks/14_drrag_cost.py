@@ -205,8 +205,7 @@ clock_table(first) if first else missing.note(cells[:1], run.results)
 # Adaptive Retrieval is another method than the paper's, *half by lot*: these sets tell no page
 # views. A row with more searches and a classifier can take less time than single-step: nearly all of the
 # time is the reader's, and what it writes differs with what it is handed. CIS and CFS are at threshold 0.5;
-# one that refuses more would leave less to read. The row with a cross-encoder, at the threshold by number
-# fed (chapter 12), was timed on another day than the rest.
+# one that refuses more would leave less to read.
 
 # %% tags=["hide-input"]
 TIMED = entries(run, "fig3")
@@ -473,7 +472,7 @@ run.asides(CLAIMS)
 # | point | the paper | here | why |
 # | --- | --- | --- | --- |
 # | reader | Llama3-8B (table 2), gpt-3.5-turbo (figure 3) | one of 135 million parameters, taught to read | what runs on two cores |
-# | classifier | BigBird-base, 125 million parameters, over both passages at once | a regression over similarities of MiniLM's vectors (23 million), one vector a text; a cross-encoder over MiniLM in a row of its own | the same |
+# | classifier | BigBird-base, 125 million parameters, over both passages at once | a regression over similarities of MiniLM's vectors (23 million), one vector a text; a cross-encoder over MiniLM (chapter 13) is to be timed beside the other rows | the same |
 # | machine | not stated | two cores; processor, versions and threads in the record's header | |
 # | time | one number a data set, no n, no spread | up to 30 questions a data set (n stands in each cell), one answer each, side by side; interval by question | |
 # | batches | not stated | one question at a time; the second-stage queries of *one* question are searched together | as DR-RAG would be served |
