@@ -20,6 +20,9 @@ from rag_repro.words import duration, nearest
 
 log = logging.getLogger(__name__)
 
+# Passages of a corpus that an estimate indexes: it holds a world, and takes a minute or two.
+SMALL = 5_000
+
 
 def select(
     exhibits: Iterable[str],
@@ -274,8 +277,8 @@ def estimate(
 
     A few questions of one condition are tried per data set, method, retriever and reader; others
     with the same four are reckoned from it, since a trial of each takes minutes. What cannot be
-    tried is listed with the reason, unless it is the only condition; nothing is trained, downloaded
-    or indexed for a trial.
+    tried is listed with the reason, unless it is the only condition; nothing is trained or
+    downloaded for a trial, and only corpora of `SMALL` passages are indexed.
     """
     total, unknown = 0.0, 0
     tried: dict[tuple, tuple[str, runner.Estimate]] = {}
@@ -324,7 +327,7 @@ def lacking(condition: Condition, workshop: Workshop) -> str | None:
     commands = names.untrained(condition.reader, condition.configured.needs)
     if commands:
         return "; ".join(f"{name} is not trained here: {how}" for name, how in commands.items())
-    lacks = workshop.lacks(condition)
+    lacks = workshop.lacks(condition, small=SMALL)
     return f"it needs {lacks} first" if lacks else None
 
 

@@ -54,7 +54,7 @@ def of_training(paper: Paper, contrast: Contrast, cell: Cell, results: Results) 
     if not asks(contrast):
         return None
     contrast = replace(contrast, kinds=())  # a part need not be proven of each kind by itself
-    tried = [proof for proof in paper.proofs if _tries(proof, paper.exhibits[proof.exhibit], cell)]
+    tried = [proof for proof in paper.proofs if tries(proof, paper.exhibits[proof.exhibit], cell)]
     told = (
         results.once(
             lambda proof=proof: proven(paper, proof, contrast, cell, results),
@@ -84,10 +84,11 @@ def asks(contrast: Contrast) -> bool:
 
 def is_tried(paper: Paper, cell: Cell) -> bool:
     """Whether a proof has a row with what the cell is answered with."""
-    return any(_tries(proof, paper.exhibits[proof.exhibit], cell) for proof in paper.proofs)
+    return any(tries(proof, paper.exhibits[proof.exhibit], cell) for proof in paper.proofs)
 
 
-def _tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
+def tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
+    """Whether a proof has a row with what a cell is answered with, or the cell's part hangs on it."""
     part = proof.part(cell)
     if part is None or proof.parts:
         return part in proof.parts
@@ -113,20 +114,26 @@ def proven(
     `not run` where that is not tried yet, `not judged` where it was and failed: more records would
     tell nothing.
     """
-    exhibit, name, dataset = paper.exhibits[proof.exhibit], proof.part(cell), cell.keys["dataset"]
-    rows = [c for c in exhibit.cells(cell.tier) if c.matches(proof.more)]
-    rows = rows if proof.parts else [c for c in rows if proof.part(c) == name]
-    if proof.serves:
-        rows = [c for c in rows if dataset in proof.serves.get(c.keys["dataset"], ())]
-    if not rows:
+    name, dataset = proof.part(cell), cell.keys["dataset"]
+    tried = trials(paper, proof, cell)
+    if not tried:
         return verdicts.not_judged(f"{name} is tried on no held-out questions like {dataset}'s")
     alike: dict[tuple, list[tuple[Cell, Cell]]] = {}
-    for row in rows:
+    for row, less in tried:
         key = tuple((k, v) for k, v in row.keys.items() if k != "dataset")
-        for less in _untrained(proof, exhibit, row):
-            alike.setdefault((key, less.keys.get("seed")), []).append((row, less))
+        alike.setdefault((key, less.keys.get("seed")), []).append((row, less))
     told = (_gained(paper, proof, contrast, name, pairs, results) for pairs in alike.values())
     return next((verdict for verdict in told if verdict is not None), None)
+
+
+def trials(paper: Paper, proof: Proof, cell: Cell) -> list[tuple[Cell, Cell]]:
+    """Where a proof tries what a cell is answered with, on questions like its own: with it, without."""
+    exhibit, part, dataset = paper.exhibits[proof.exhibit], proof.part(cell), cell.keys["dataset"]
+    rows = [c for c in exhibit.cells(cell.tier) if c.matches(proof.more)]
+    rows = rows if proof.parts else [c for c in rows if proof.part(c) == part]
+    if proof.serves:
+        rows = [c for c in rows if dataset in proof.serves.get(c.keys["dataset"], ())]
+    return [(row, less) for row in rows for less in _untrained(proof, exhibit, row)]
 
 
 def _untrained(proof: Proof, exhibit: Exhibit, row: Cell) -> list[Cell]:

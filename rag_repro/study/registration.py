@@ -245,19 +245,9 @@ def _tried(paper: Paper, tier: str, compared: Sequence[Cell]) -> list[Cell]:
         for c in paper.exhibits[own_gate.exhibit].cells(tier):
             if (c.keys["dataset"], c.condition.reader) in readers:
                 found += [c] if c.matches(own_gate.given) or c.matches(own_gate.bare) else []
-    asked = {c.keys["dataset"] for c in compared}
-    for proof in paper.proofs:
-        used = {proof.part(c) for c in compared} - {None}
-        every = [
-            c
-            for c in paper.exhibits[proof.exhibit].cells(tier)
-            if not proof.serves or asked.intersection(proof.serves.get(c.keys["dataset"], ()))
-        ]
-        if proof.parts:
-            own = [c for c in every if used.intersection(proof.parts) and c.matches(proof.more)]
-        else:
-            own = [c for c in every if proof.part(c) in used]
-        found += own + [c for c in every if own and proof.less and c.matches(proof.less)]
+    for cell, proof in itertools.product(compared, paper.proofs):
+        if gate.tries(proof, paper.exhibits[proof.exhibit], cell):
+            found += itertools.chain(*gate.trials(paper, proof, cell))
     return found
 
 

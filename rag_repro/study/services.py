@@ -131,11 +131,12 @@ class Workshop:
     def _indexes(self) -> Path:
         return cache_folder() / "indexes"
 
-    def lacks(self, condition: Condition) -> str | None:
+    def lacks(self, condition: Condition, *, small: int = 0) -> str | None:
         """What keeps the condition from being asked at once, in words; None: nothing does.
 
         Weights that are trained or downloaded first, a package of them, a memory that is filled
         first, or an index over a corpus, which takes minutes to encode.
+        small: an index over at most as many passages does not count.
         """
         needs = condition.configured.needs
         if names.untrained(condition.reader, needs):
@@ -154,16 +155,18 @@ class Workshop:
 
             if not reservoirs.is_filled(condition, self):
                 return "a filled memory"
-        return None if self._indexed(condition, settings) else "an index"
+        return None if self._indexed(condition, settings, small) else "an index"
 
-    def _indexed(self, condition: Condition, settings: Mapping[str, Any]) -> bool:
-        """Whether its retriever's index is kept, or takes no time."""
+    def _indexed(self, condition: Condition, settings: Mapping[str, Any], small: int) -> bool:
+        """Whether its retriever's index is kept, or takes little time."""
         kind, encoder = settings["kind"], settings.get("encoder")
         if kind != "milvus" and encoder in (None, *FITTED):
             return True
-        if kind != "milvus" and not self._indexes.is_dir():
+        if kind != "milvus" and not (small or self._indexes.is_dir()):
             return False  # a new machine has none: its corpora need not be made to know that
         corpus = self.dataset(condition.dataset, condition.split).corpus
+        if kind != "milvus" and len(corpus) <= small:
+            return True
         if kind == "milvus":
             from rag_repro.study import corpora
 

@@ -138,7 +138,7 @@ class Shop:
         assert (name, split) == ("little", "test")
         return DATASET
 
-    def lacks(self, condition):
+    def lacks(self, condition, *, small=0):
         return None
 
     def services(self, condition):

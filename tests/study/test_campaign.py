@@ -243,7 +243,7 @@ def test_an_estimate_names_what_is_not_here_and_does_not_make_it(tmp_path, monke
         raise AssertionError("something was made for an estimate")
 
     monkeypatch.setattr(campaign.runner, "estimate", never)
-    monkeypatch.setattr(Shop, "lacks", lambda shop, condition: "an index")
+    monkeypatch.setattr(Shop, "lacks", lambda shop, condition, small: "an index")
     one, total = campaign.estimate([cell()], Shop(), tmp_path, n=5)
     assert one.endswith("5 questions, not tried: it needs an index first")
     assert total.startswith("1 conditions, 1 of them not tried; at least 0 s")

@@ -432,6 +432,10 @@ def test_where_no_index_is_kept_no_corpus_is_made_to_know_it(asked, tmp_path, mo
     (tmp_path / "indexes").mkdir()
     assert Workshop().lacks(dense) == "an index"
     assert len(asked) == 1
+    # An estimate builds small ones itself, or a fresh machine would know no world's minutes.
+    held = len(DATASET.corpus)
+    assert Workshop().lacks(dense, small=held - 1) == "an index"
+    assert Workshop().lacks(dense, small=held) is None
     Workshop()._folder(DATASET.corpus, **Workshop().settings_of("minilm")).mkdir()
     assert Workshop().lacks(dense) is None
 
