@@ -88,7 +88,7 @@ def is_tried(paper: Paper, cell: Cell) -> bool:
 
 
 def tries(proof: Proof, exhibit: Exhibit, cell: Cell) -> bool:
-    """Whether a proof has a row with what a cell is answered with, or the cell's part hangs on it."""
+    """Whether a proof has a row with what a cell is answered with, or that hangs on it."""
     part = proof.part(cell)
     if part is None or proof.parts:
         return part in proof.parts
@@ -127,7 +127,7 @@ def proven(
 
 
 def trials(paper: Paper, proof: Proof, cell: Cell) -> list[tuple[Cell, Cell]]:
-    """Where a proof tries what a cell is answered with, on questions like its own: with it, without."""
+    """A proof's pairs of cells, with a cell's part and without, on questions like its own."""
     exhibit, part, dataset = paper.exhibits[proof.exhibit], proof.part(cell), cell.keys["dataset"]
     rows = [c for c in exhibit.cells(cell.tier) if c.matches(proof.more)]
     rows = rows if proof.parts else [c for c in rows if proof.part(c) == part]

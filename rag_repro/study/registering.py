@@ -40,8 +40,11 @@ _HEAD = """\
 # Written by `rag-repro registration write`, recomputed by `rag-repro registration --check`.
 # sha256: of the test (`text` in rag_repro/study/registration.py) as JSON with sorted keys, without
 # spaces, in ASCII, a whole number without a point. package: git's hash of rag_repro/. questions:
-# SHA-256 of the first n ids, a line each. trained: of the weights' files.
+# SHA-256 of the first n ids, a line each. trained: of the weights' files. withdrawn: those that
+# another took the place of; git's history of this file has them whole.
 """
+# What is kept of one that is withdrawn.
+_KEPT = ("claim", "tier", "sha256", "commit", "since", "until", "recorded")
 
 
 def headline() -> list[str]:
@@ -151,7 +154,9 @@ def write(root: Path, workshop: Workshop, tests: Iterable[Registration] = ()) ->
         for t in changed
         if t.sha256 in before
     ]
-    withdrawn = [asdict(t) for t in (*read(root, "withdrawn"), *gone)]
+    withdrawn = [
+        {name: getattr(t, name) for name in _KEPT} for t in (*read(root, "withdrawn"), *gone)
+    ]
     told = {
         "main": headline(),
         "refused": dict(sorted(refused.items())),

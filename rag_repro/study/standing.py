@@ -139,7 +139,8 @@ def judged(paper: Paper, tier: str, results: Results, cut: bool = False) -> list
             one = one if isinstance(found, str) else found
             told = found if isinstance(found, str) else f"at commit {test.commit}"
             told = told if isinstance(found, str) or found.parts else found.verdict.reason
-            history += [f"another test was registered on {t.since[:10]}" for t in gone[test.key]]
+            days = dict.fromkeys(t.since[:10] for t in gone[test.key])
+            history += [f"another test was registered on {', '.join(days)}"] if days else []
             history.append(f"registered on {test.since[:10]}: {told}")
         made.append(replace(one, history=tuple(history)))
     return made
