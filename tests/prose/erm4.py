@@ -420,6 +420,24 @@ def _goes_by_names(told: Told) -> bool:
     return kept["entailed_static"] > 90 and kept["entailed_dynamic"] < 25 and last.lo <= 0
 
 
+def _no_second_steps(told: Told) -> bool:
+    """World Z's tuning questions, where a search finds nearly 100 of them."""
+    held = []
+    for method in ("strong", "weak"):
+        gold, dynamic, other = (
+            told.between(told.row("erm4.taken", name, dataset="world-Z", method=method).ours)
+            for name in ("entailed_gold", "entailed_dynamic", "entailed_other")
+        )
+        held += [gold.lo > other.hi, dynamic.hi < 15, dynamic.estimate < other.estimate]
+    return all(held) and told.verdict("erm4.c15", "testbed") == "not judged"
+
+
+def _few_public_steps(told: Told) -> bool:
+    sets = ("hotpotqa_train", "2wikimultihopqa_train")
+    rows = [told.row("erm4.taken", "entailed_dynamic", dataset=d, method="strong") for d in sets]
+    return told.of(sum(row.ours.n for row in rows)) < 100
+
+
 def _judged(told: Told, tier: str) -> dict[str, set[float]]:
     """How many questions each filter judged, by data set; none is -1."""
     rows = [(k["method"], k["dataset"]) for t, k in _keys("filters") if t == tier]
@@ -477,6 +495,16 @@ CHAPTER_22 = [
         "22_erm4_modules",
         "a filter that goes by names keeps the former and drops the latter",
         _goes_by_names,
+    ),
+    Said(
+        "22_erm4_modules",
+        "keeps gold passages, and of second steps next to none, no more than of other passages",
+        _no_second_steps,
+    ),
+    Said(
+        "22_erm4_modules",
+        "The public filter has fewer than 100 such questions, which is too few to tell",
+        _few_public_steps,
     ),
     Said("22_erm4_modules", "some filters judged fewer", _fewer_judged),
     Said(
