@@ -432,10 +432,17 @@ def _no_second_steps(told: Told) -> bool:
     return all(held) and told.verdict("erm4.c15", "testbed") == "not judged"
 
 
-def _few_public_steps(told: Told) -> bool:
-    sets = ("hotpotqa_train", "2wikimultihopqa_train")
-    rows = [told.row("erm4.taken", "entailed_dynamic", dataset=d, method="strong") for d in sets]
-    return told.of(sum(row.ours.n for row in rows)) < 100
+def _few_public(told: Told) -> bool:
+    """Questions of kinds that cannot be guessed with a gold passage among those that are judged."""
+    kinds, gold = {"bridge", "compositional", "inference"}, {"static", "dynamic", "gold"}
+    lines = [
+        line
+        for name in ("hotpotqa_train", "2wikimultihopqa_train")
+        for cell in _cells("taken", dataset=name, method="strong")
+        for line in RESULTS.lines(cell)
+    ]
+    asked = [line for line in lines if line["kind"] in kinds]
+    return told.of(sum(any(one[3] in gold for one in line["filter"]) for line in asked)) < 100
 
 
 def _judged(told: Told, tier: str) -> dict[str, set[float]]:
@@ -503,8 +510,8 @@ CHAPTER_22 = [
     ),
     Said(
         "22_erm4_modules",
-        "The public filter has fewer than 100 such questions, which is too few to tell",
-        _few_public_steps,
+        "Of the public filter fewer than 100 questions of kinds that decide tell",
+        _few_public,
     ),
     Said("22_erm4_modules", "some filters judged fewer", _fewer_judged),
     Said(
