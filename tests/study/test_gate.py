@@ -664,6 +664,15 @@ def test_a_proof_that_cannot_be_is_refused(tmp_path, old, new, message):
         read_proven(tmp_path, proofs=PROOFS.replace(old, new))
 
 
+@pytest.mark.parametrize("name", papers.names())
+def test_a_proof_on_the_testbed_asks_a_fixed_number(name):
+    """Or what rests on it could not be registered once it passes."""
+    paper = papers.load(name)
+    for proof in paper.proofs:
+        open_ended = [c for c in paper.exhibits[proof.exhibit].cells("testbed") if not c.asked]
+        assert not open_ended
+
+
 # ------------------------------------------------------------------- kinds that decide
 
 
