@@ -296,6 +296,16 @@ def test_settings_registered_on_public_questions_are_those_that_tuning_chose():
         assert not choices["fl"].is_open
 
 
+@pytest.mark.parametrize("dataset", ["hotpotqa", "2wikimultihopqa"])
+def test_the_released_code_is_asked_at_the_threshold_that_tuning_chose(dataset):
+    keys = {"dataset": dataset, "method": "released"}
+    table2 = papers.load("dragin").exhibit("table2").cells("public")
+    [cell] = [c for c in table2 if c.matches(keys)]
+    released = _choices(f"{dataset}_train")["released"]
+    assert cell.condition.configured.threshold == released.value
+    assert not released.is_open
+
+
 def _choices(dataset):
     results = Path(__file__).parents[2] / "results" / "records"
     return {c.row: c for c in chosen("dragin.tuning", dataset, results) if hasattr(c, "tried")}
