@@ -170,12 +170,12 @@ Listing(rewriting.checked)
 # about filters. So one is looked at before anything is answered with it, on tuning questions, on which
 # nothing is tested: no verdict on answers rests on it unless it keeps gold passages more often than
 # others for certain, and {term}`dynamic-relevant` ones, too, where a search finds some. **The testbed's
-# filter does not**: it keeps gold passages, and of second steps next to none, no more than of other
-# passages. It is asked of one passage at a time, and a question does not name what its second step is
-# about; whether that is the reason is not tested. So what it does to answers there is not judged. Of the
-# public filter fewer than 100 questions of kinds that decide tell on HotpotQA and 2WikiMultihopQA, too
-# few. On PopQA, NQ and AmbigNQ, where it is transfer, it is not looked at; the row *filtered by chance*
-# in {doc}`chapter 20 <20_erm4>` is the check there, where it was run.
+# filter does not**: it keeps gold passages, but next to no second steps, and these no more often than
+# other passages. It is asked of one passage at a time, and a question does not name what its second step
+# is about; whether that is the reason is not tested. So what it does to answers there is not judged.
+# Fewer than 100 questions of HotpotQA and 2WikiMultihopQA, of kinds that decide, tell of the public
+# filter, which is too few. On PopQA, NQ and AmbigNQ, where it is transfer, nobody looked at it; the row
+# *filtered by chance* in {doc}`chapter 20 <20_erm4>` is the check there, where it was run.
 
 
 # %% tags=["remove-input"]

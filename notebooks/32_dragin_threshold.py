@@ -94,9 +94,8 @@ Listing(timing.rind)
 # one is taken. Chance that is early or follows a first search is only matched, over a few values around the
 # match; so is every rule with table 4's query. Beside the best value is the one at which a method searches as
 # often as the paper prints, and that is where methods are compared. `rag-repro tune` prints both, with the
-# curve of quality against searches. Registered tests take these values; what is not run of the grids of public
-# sets says so below. Table 4's query, the last sentence, is matched by itself: with it RIND searches less at
-# the same $\theta$ of world Z than with QFS.
+# curve of quality against searches. Registered tests take these values. Table 4's query, the last sentence,
+# is matched by itself: with it RIND searches less at the same $\theta$ of world Z than with QFS.
 #
 # The controls of table 2 are not tuned but matched: the threshold of RIND without a factor gives an alarm at
 # as many of the words that RIND judged there, which is not as many alarms an answer. So is random timing's

@@ -505,12 +505,12 @@ CHAPTER_22 = [
     ),
     Said(
         "22_erm4_modules",
-        "keeps gold passages, and of second steps next to none, no more than of other passages",
+        "but next to no second steps, and these no more often than other passages",
         _no_second_steps,
     ),
     Said(
         "22_erm4_modules",
-        "Of the public filter fewer than 100 questions of kinds that decide tell",
+        "Fewer than 100 questions of HotpotQA and 2WikiMultihopQA",
         _few_public,
     ),
     Said("22_erm4_modules", "some filters judged fewer", _fewer_judged),

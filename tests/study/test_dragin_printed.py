@@ -302,7 +302,7 @@ def test_drafts_are_replayed_with_the_settings_of_the_whole_runs():
     paper = papers.load("dragin")
     for cell in paper.exhibit("replayed").cells():
         # On the testbed the equations are replayed at the controls' threshold.
-        rows = {"table2": "matched" if cell.tier == "testbed" else "dragin"}
+        equations = ("table2", "matched" if cell.tier == "testbed" else "dragin")
         one, equations, code = (
             cell.condition.configured,
             *(
@@ -311,7 +311,7 @@ def test_drafts_are_replayed_with_the_settings_of_the_whole_runs():
                     for c in paper.exhibit(exhibit).cells(cell.tier)
                     if c.matches({"dataset": cell.keys["dataset"], "method": method})
                 )
-                for exhibit, method in (*rows.items(), ("differences", "released"))
+                for exhibit, method in (equations, ("differences", "released"))
             ),
         )
         assert (one.theta, one.threshold) == (equations.threshold, code.threshold)
